@@ -128,7 +128,7 @@ impl ApplicationAdmission {
             review.warn(found.detail.clone());
         }
         if violations.is_empty() && missing.is_empty() {
-            for advice in advice::of(&found.application, &found.catalog) {
+            for advice in advice::of(&found.application, &found.catalog, &found.world) {
                 review.warn(advice);
             }
         }

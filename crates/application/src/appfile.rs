@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bellwether_api::oam::names::{DEPLOY_STEP, annotation, component_type, policy as policy_type};
+use bellwether_api::oam::names::{
+    DEPLOY_STEP, DEPLOY_TO_ENV_STEP, annotation, component_type, policy as policy_type,
+};
 use bellwether_api::oam::{
     Application, ApplicationComponent, ApplicationPolicy, AppliedApplicationPolicy, Policy,
 };
 use bellwether_api::workflow::names::step_type;
 use bellwether_api::workflow::{StepStage, Workflow, WorkflowMode, WorkflowStep, WorkflowStepBase};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::catalog::Catalog;
 use crate::chart;
 use crate::context::{AppContext, namespace};
+use crate::default_steps::{default_steps, policy_name, policy_names};
 use crate::definition::{Definition, DefinitionKind};
 use crate::error::{Class, RenderError, Stage};
 use crate::overrides::OverridePolicy;
@@ -24,7 +27,7 @@ use crate::scoped;
 use crate::world::World;
 
 /// Steps that the engine carries out without a definition.
-const ENGINE_STEPS: [&str; 4] = [
+pub(crate) const ENGINE_STEPS: [&str; 4] = [
     step_type::SUSPEND,
     step_type::STEP_GROUP,
     step_type::APPLY_COMPONENT,
@@ -111,10 +114,10 @@ pub fn parse<'a>(
     appfile.load_workflow(application)?;
     appfile.load_policies(application)?;
     appfile.load_objects(&namespace(application))?;
-    if appfile.steps.is_empty() && application.spec.workflow.is_none() {
-        appfile.steps = appfile.default_steps(application);
+    if appfile.steps.is_empty() {
+        appfile.steps = appfile.default_steps(application)?;
     }
-    appfile.put_templates_first(application);
+    appfile.put_templates_first(application)?;
     let definitions = appfile.definitions.values().map(|definition| &**definition);
     appfile.context.revision_hash = revision_hash(written, definitions, &appfile.referred);
     Ok(appfile)
@@ -158,7 +161,7 @@ impl<'a> Appfile<'a> {
             .find(DefinitionKind::Component, &spec.component_type)
             .ok_or_else(|| {
                 let wanted = &spec.component_type;
-                not_found(format!(
+                self.unknown(DefinitionKind::Component, wanted, &format!(
                     "failed to parseComponents: fetch component/policy type of {name}: load template from component definition [{wanted}] : WorkloadDefinition.core.oam.dev {wanted:?} not found"
                 ))
             })?;
@@ -170,7 +173,7 @@ impl<'a> Appfile<'a> {
                 .find(DefinitionKind::Trait, &applied.trait_type)
                 .ok_or_else(|| {
                     let wanted = &applied.trait_type;
-                    not_found(format!(
+                    self.unknown(DefinitionKind::Trait, wanted, &format!(
                         "failed to parseComponents: component({name}) parse trait({wanted}): trait definition of {wanted} not found"
                     ))
                 })?;
@@ -186,6 +189,15 @@ impl<'a> Appfile<'a> {
             spec: spec.clone(),
             definition,
             traits,
+        })
+    }
+
+    /// What is said of a type that does not exist, with the type that may be meant.
+    fn unknown(&self, kind: DefinitionKind, type_name: &str, message: &str) -> RenderError {
+        let namespace = &self.context.namespace;
+        not_found(match self.catalog.closest(kind, namespace, type_name) {
+            Some(meant) => format!("{message}; did you mean {meant}?"),
+            None => message.to_owned(),
         })
     }
 
@@ -247,13 +259,13 @@ impl<'a> Appfile<'a> {
 
     /// Steps before rendering come first, and all others wait for them. If there are no others, components are delivered as
     /// without a workflow.
-    fn put_templates_first(&mut self, application: &Application) {
+    fn put_templates_first(&mut self, application: &Application) -> Result<(), RenderError> {
         let is_first = |step: &WorkflowStep| step.base.stage == Some(StepStage::PreRender);
         let (first, mut others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.steps)
             .into_iter()
             .partition(is_first);
         if !first.is_empty() && others.is_empty() {
-            others = self.default_steps(application);
+            others = self.default_steps(application)?;
         }
         if self.mode.0 == WorkflowMode::Dag {
             for step in &mut others {
@@ -263,6 +275,20 @@ impl<'a> Appfile<'a> {
         }
         self.steps = first;
         self.steps.append(&mut others);
+        Ok(())
+    }
+
+    /// The steps of an application whose workflow has none.
+    fn default_steps(
+        &mut self,
+        application: &Application,
+    ) -> Result<Vec<WorkflowStep>, RenderError> {
+        let steps = default_steps(&application.spec.policies, &self.components)?;
+        let to_env = |step: &&WorkflowStep| step.base.step_type == DEPLOY_TO_ENV_STEP;
+        if let Some(step) = steps.iter().find(to_env) {
+            self.check_step(&step.base)?;
+        }
+        Ok(steps)
     }
 
     fn check_step(&mut self, step: &WorkflowStepBase) -> Result<(), RenderError> {
@@ -275,7 +301,7 @@ impl<'a> Appfile<'a> {
                 Ok(())
             }
             None if ENGINE_STEPS.contains(&step_type) || step_type == DEPLOY_STEP => Ok(()),
-            None => Err(not_found(format!(
+            None => Err(self.unknown(DefinitionKind::WorkflowStep, step_type, &format!(
                 "failed to parseWorkflowSteps: failed to get workflow step definition {step_type}: WorkflowStepDefinition.core.oam.dev {step_type:?} not found"
             ))),
         }
@@ -284,9 +310,7 @@ impl<'a> Appfile<'a> {
     fn load_policies(&mut self, application: &Application) -> Result<(), RenderError> {
         for (index, policy) in application.spec.policies.iter().enumerate() {
             let mut policy = policy.clone();
-            if policy.name.is_empty() {
-                policy.name = format!("{}-auto-gen-{index}", policy.policy_type);
-            }
+            policy.name = policy_name(&policy, index);
             let what = format!("policy {}", policy.name);
             if policy.policy_type != policy_type::DEBUG
                 && policy.properties.as_ref().is_none_or(Value::is_null)
@@ -324,7 +348,7 @@ impl<'a> Appfile<'a> {
             .find(DefinitionKind::Policy, &policy.policy_type)
             .ok_or_else(|| {
                 let (name, wanted) = (&policy.name, &policy.policy_type);
-                not_found(format!(
+                self.unknown(DefinitionKind::Policy, wanted, &format!(
                     "failed to parsePolicies: fetch component/policy type of {name}: load template from policy definition [{wanted}] : PolicyDefinition.core.oam.dev {wanted:?} not found"
                 ))
             })?;
@@ -346,10 +370,10 @@ impl<'a> Appfile<'a> {
             .steps
             .iter()
             .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps));
-        let names: Vec<String> = steps
-            .filter(|step| step.step_type == DEPLOY_STEP)
-            .flat_map(|step| policy_names(step.properties.as_ref()))
-            .collect();
+        let mut names: Vec<String> = Vec::new();
+        for step in steps.filter(|step| step.step_type == DEPLOY_STEP) {
+            names.extend(policy_names(step)?);
+        }
         for name in names {
             if self.policies.contains_key(&name) {
                 continue;
@@ -400,7 +424,7 @@ impl<'a> Appfile<'a> {
                 } else {
                     "component"
                 };
-                not_found(format!(
+                self.unknown(kind, type_name, &format!(
                     "failed to parsePolicies: failed to get {what} definition {type_name} for override policy {name}: {object}.core.oam.dev {type_name:?} not found"
                 ))
             })?;
@@ -433,83 +457,6 @@ impl<'a> Appfile<'a> {
             }
         }
         Ok(())
-    }
-
-    /// The steps of an application that has no workflow of its own.
-    fn default_steps(&self, application: &Application) -> Vec<WorkflowStep> {
-        let named = |wanted: &str| -> Vec<String> {
-            let policies = application.spec.policies.iter().enumerate();
-            policies
-                .filter(|(_, policy)| policy.policy_type == wanted)
-                .map(|(index, policy)| {
-                    if policy.name.is_empty() {
-                        format!("{wanted}-auto-gen-{index}")
-                    } else {
-                        policy.name.clone()
-                    }
-                })
-                .collect()
-        };
-        let (topologies, overrides) = (named(policy_type::TOPOLOGY), named(policy_type::OVERRIDE));
-        let copies = self
-            .components
-            .iter()
-            .any(|component| component.component_type == component_type::REF_OBJECTS);
-        if !topologies.is_empty() {
-            let step = |topology: &String| {
-                let policies = overrides.iter().chain([topology]).cloned().collect();
-                deploy_step(&format!("{DEPLOY_STEP}-{topology}"), policies)
-            };
-            return topologies.iter().map(step).collect();
-        }
-        if !overrides.is_empty() || copies {
-            return vec![deploy_step(DEPLOY_STEP, overrides)];
-        }
-        self.components.iter().map(apply_step).collect()
-    }
-}
-
-/// Names of policies in the properties of a deploy step.
-pub fn policy_names(properties: Option<&Map<String, Value>>) -> Vec<String> {
-    let names = properties
-        .and_then(|properties| properties.get("policies"))
-        .and_then(Value::as_array);
-    let names = names.into_iter().flatten().filter_map(Value::as_str);
-    names.map(str::to_owned).collect()
-}
-
-fn deploy_step(name: &str, policies: Vec<String>) -> WorkflowStep {
-    step(
-        name,
-        DEPLOY_STEP,
-        [("policies".to_owned(), policies.into())],
-    )
-}
-
-fn apply_step(component: &ApplicationComponent) -> WorkflowStep {
-    let name = component.name.as_str();
-    let mut step = step(
-        name,
-        step_type::APPLY_COMPONENT,
-        [("component".to_owned(), name.into())],
-    );
-    step.base.depends_on.clone_from(&component.depends_on);
-    step
-}
-
-fn step(
-    name: &str,
-    step_type: &str,
-    properties: impl IntoIterator<Item = (String, Value)>,
-) -> WorkflowStep {
-    WorkflowStep {
-        base: WorkflowStepBase {
-            name: name.to_owned(),
-            step_type: step_type.to_owned(),
-            properties: Some(properties.into_iter().collect()),
-            ..WorkflowStepBase::default()
-        },
-        ..WorkflowStep::default()
     }
 }
 

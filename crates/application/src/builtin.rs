@@ -51,26 +51,48 @@ type Table = BTreeMap<(DefinitionKind, &'static str), LazyDefinition>;
 type LazyDefinition =
     LazyLock<Option<Arc<Definition>>, Box<dyn FnOnce() -> Option<Arc<Definition>> + Send>>;
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+/// All definitions, with the names of their types.
+fn table(type_name: fn(&str) -> String) -> Table {
     let entry = |source: Source| {
         let read = move || {
             // That every file can be read is a test.
             let object = file::parse(source.name, source.text).ok()?;
-            Some(Definition::new(source.kind, source.name, object))
+            Some(Definition::new(source.kind, type_name(source.name), object))
         };
         let read: Box<dyn FnOnce() -> Option<Arc<Definition>> + Send> = Box::new(read);
         ((source.kind, source.name), LazyLock::new(read))
     };
     sources().map(entry).collect()
-});
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| table(str::to_owned));
+static FIRST_VERSIONS: LazyLock<Table> =
+    LazyLock::new(|| table(|name| format!("{name}-{FIRST_VERSION}")));
+
+/// The version that a built-in definition is.
+pub const FIRST_VERSION: &str = "v1";
 
 /// The built-in definition of a type, read the first time.
 pub fn find(kind: DefinitionKind, name: &str) -> Option<Arc<Definition>> {
-    let table: &'static Table = &TABLE;
+    find_in(&TABLE, kind, name)
+}
+
+/// The built-in definition of a type as its first version: the type has the version in its name.
+pub fn find_first_version(kind: DefinitionKind, name: &str) -> Option<Arc<Definition>> {
+    find_in(&FIRST_VERSIONS, kind, name)
+}
+
+fn find_in(table: &'static Table, kind: DefinitionKind, name: &str) -> Option<Arc<Definition>> {
     table
         .iter()
         .find(|((known_kind, known), _)| *known_kind == kind && *known == name)
         .and_then(|(_, definition)| (**definition).clone())
+}
+
+/// Names of the built-in types of a kind.
+pub fn names(kind: DefinitionKind) -> impl Iterator<Item = &'static str> {
+    let all = sources().filter(move |source| source.kind == kind);
+    all.map(|source| source.name)
 }
 
 /// All built-in definitions as objects for a server.

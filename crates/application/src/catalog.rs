@@ -1,12 +1,15 @@
 //! Which definition a type stands for.
 //!
 //! A type is looked for in the namespace of the application, then in the system namespace, then among
-//! the built-in definitions. `type@v1` asks for the revision `type-v1`.
+//! the built-in definitions. `type@v1` asks for the revision `type-v1`; a built-in definition that
+//! nobody replaced is its own first version.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bellwether_api::oam::names::component_type;
 use bellwether_api::workflow::names::SYSTEM_NAMESPACE;
+use bellwether_cue::excerpt;
 use bellwether_json::path::str_at;
 use serde_json::Value;
 
@@ -16,10 +19,15 @@ use crate::definition::{Definition, DefinitionKind};
 /// The definitions of a cluster. Copies share what they have in common.
 #[derive(Debug, Default, Clone)]
 pub struct Catalog {
-    known: Arc<Known>,
+    known: Arc<DefinitionIndex>,
     /// Definitions as a revision of an application recorded them. They come first.
     pinned: Arc<Pinned>,
+    /// Whether a version of a type is always a revision, also of a built-in type.
+    needs_revisions: bool,
 }
+
+/// Types that controllers know by their name, which has no version therefore.
+const KNOWN_BY_NAME: [&str; 2] = [component_type::REF_OBJECTS, component_type::HELM_CHART];
 
 /// Definitions by kind and type.
 pub type Pinned = BTreeMap<(DefinitionKind, String), Arc<Definition>>;
@@ -28,7 +36,7 @@ pub type Pinned = BTreeMap<(DefinitionKind, String), Arc<Definition>>;
 type Named = HashMap<String, Arc<Definition>>;
 
 #[derive(Debug, Default, Clone)]
-struct Known {
+struct DefinitionIndex {
     definitions: HashMap<(DefinitionKind, String), Named>,
     /// Definitions of workloads, which stand in for definitions of components.
     workloads: HashMap<String, Named>,
@@ -55,6 +63,14 @@ pub fn revised(revision: &Value) -> Option<(DefinitionKind, &Value)> {
 }
 
 impl Catalog {
+    /// A catalog in which a version of a type is always a revision, also of a built-in type.
+    pub fn of_revisions() -> Self {
+        Self {
+            needs_revisions: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes a definition or a revision of one; false if the object is neither.
     pub fn insert(&mut self, object: Value) -> bool {
         let kind = object["kind"].as_str().unwrap_or_default().to_owned();
@@ -177,6 +193,7 @@ impl Catalog {
         Self {
             known: Arc::clone(&self.known),
             pinned: Arc::new(definitions),
+            needs_revisions: self.needs_revisions,
         }
     }
 
@@ -200,13 +217,54 @@ impl Catalog {
             return Some(Arc::clone(pinned));
         }
         let found = self.known.revisions.get(&key);
-        match found.and_then(|named| in_order(named, namespace)) {
-            None if auto_update => self.highest(kind, namespace, &key.1),
-            found => found,
-        }
+        let found = found.and_then(|named| in_order(named, namespace));
+        found
+            .or_else(|| {
+                auto_update
+                    .then(|| self.highest(kind, namespace, &key.1))
+                    .flatten()
+            })
+            .or_else(|| self.first_version(kind, namespace, name, version))
+    }
+
+    /// A built-in definition as its first version. Nothing is known of versions before somebody replaced it.
+    fn first_version(
+        &self,
+        kind: DefinitionKind,
+        namespace: &str,
+        name: &str,
+        version: &str,
+    ) -> Option<Arc<Definition>> {
+        let has_versions = matches!(kind, DefinitionKind::Component | DefinitionKind::Trait);
+        let is_wanted = has_versions
+            && version == builtin::FIRST_VERSION
+            && !self.needs_revisions
+            && !KNOWN_BY_NAME.contains(&name)
+            && self.own(kind, namespace, name).is_none();
+        is_wanted
+            .then(|| builtin::find_first_version(kind, name))
+            .flatten()
+    }
+
+    /// The type of a namespace whose name is most like another one.
+    pub fn closest(&self, kind: DefinitionKind, namespace: &str, name: &str) -> Option<String> {
+        let own = self.known.definitions.iter();
+        let own = own
+            .filter(|((known, _), named)| *known == kind && in_order(named, namespace).is_some());
+        let own = own.map(|((_, name), _)| name.as_str());
+        let built_in = builtin::names(kind).map(|name: &str| name);
+        let mut names: Vec<&str> = own.chain(built_in).collect();
+        names.sort_unstable();
+        excerpt::closest(name, names).map(str::to_owned)
     }
 
     fn latest(&self, kind: DefinitionKind, namespace: &str, name: &str) -> Option<Arc<Definition>> {
+        self.own(kind, namespace, name)
+            .or_else(|| builtin::find(kind, name))
+    }
+
+    /// A definition of the hub.
+    fn own(&self, kind: DefinitionKind, namespace: &str, name: &str) -> Option<Arc<Definition>> {
         let key = (kind, name.to_owned());
         let named = self.known.definitions.get(&key);
         named
@@ -219,7 +277,6 @@ impl Catalog {
                     .filter(|_| kind == DefinitionKind::Component);
                 workloads.and_then(|named| in_order(named, namespace))
             })
-            .or_else(|| builtin::find(kind, name))
     }
 
     fn highest(
@@ -311,6 +368,42 @@ mod tests {
         check(&catalog, "mine", "thing@v2", false, Some("thing-v2"));
         check(&catalog, "mine", "thing@v1", false, None);
         check(&catalog, "mine", "thing@v1", true, Some("thing-v1.10.1"));
+    }
+
+    #[test]
+    fn a_built_in_definition_is_its_own_first_version() {
+        let find = |catalog: &Catalog, kind, name: &str| {
+            let found = catalog.find(kind, "mine", name, false);
+            found.map(|found| found.type_name.clone())
+        };
+        let (component, of_trait) = (DefinitionKind::Component, DefinitionKind::Trait);
+        let mut catalog = Catalog::default();
+        let worker = find(&catalog, component, "worker@v1");
+        assert_eq!(worker.as_deref(), Some("worker-v1"));
+        let scaler = find(&catalog, of_trait, "scaler@v1");
+        assert_eq!(scaler.as_deref(), Some("scaler-v1"));
+        assert_eq!(find(&catalog, component, "worker@v2"), None);
+        assert_eq!(find(&catalog, component, "ref-objects@v1"), None);
+        assert_eq!(find(&Catalog::of_revisions(), component, "worker@v1"), None);
+        let mut own = self::component("mine", "own");
+        own["metadata"]["name"] = "worker".into();
+        assert!(catalog.insert(own));
+        assert_eq!(find(&catalog, component, "worker@v1"), None);
+    }
+
+    #[test]
+    fn types_that_may_be_meant_are_named() {
+        let mut catalog = Catalog::default();
+        assert!(catalog.insert(component("mine", "own")));
+        for (name, namespace, expected) in [
+            ("webservise", "mine", Some("webservice")),
+            ("thign", "mine", Some("thing")),
+            ("thign", "other", None),
+            ("zeppelin", "mine", None),
+        ] {
+            let closest = catalog.closest(DefinitionKind::Component, namespace, name);
+            assert_eq!(closest.as_deref(), expected, "{name}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_api::oam::names::{DEPLOY_STEP, policy as policy_type};
+use bellwether_api::oam::names::{DEPLOY_STEP, DEPLOY_TO_ENV_STEP, policy as policy_type};
 use bellwether_api::oam::{ApplicationComponent, ApplicationPolicy};
 use bellwether_api::workflow::names::step_type;
 use bellwether_api::workflow::{WorkflowMode, WorkflowStepBase};
@@ -13,8 +13,11 @@ use bellwether_cue::host::{Budget, Template};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::appfile::{Appfile, policy_names};
+use crate::appfile::Appfile;
 use crate::context::Target;
+use crate::decode::decode;
+use crate::default_steps::policy_names;
+use crate::environment::environment_of;
 use crate::error::{Class, RenderError, Stage};
 use crate::label::{Manifest, complete, complete_policy};
 use crate::overrides::{self, OverridePolicy};
@@ -145,6 +148,21 @@ pub fn placed_component(
     })
 }
 
+/// What a step that deploys components by policies means; `None` if it is another step.
+pub fn placed_by(
+    appfile: &Appfile<'_>,
+    step: &WorkflowStepBase,
+) -> Result<Option<Vec<Placed>>, RenderError> {
+    match step.step_type.as_str() {
+        DEPLOY_STEP => place(appfile, &policy_names(step)?).map(Some),
+        DEPLOY_TO_ENV_STEP => {
+            let environment = environment_of(step, &appfile.policies)?;
+            place_with(appfile, &[], &environment.policies()).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
 /// What a deploy step with these policies means: which components go where.
 pub fn place(appfile: &Appfile<'_>, policies: &[String]) -> Result<Vec<Placed>, RenderError> {
     place_with(appfile, policies, &[])
@@ -197,9 +215,9 @@ pub fn place_with(
 /// The properties of a built-in policy; fields that it does not have are an error.
 fn properties<T: DeserializeOwned>(policy: &ApplicationPolicy) -> Result<T, RenderError> {
     let properties = policy.properties.clone().unwrap_or_else(|| json!({}));
-    serde_json::from_value(properties).map_err(|error| {
+    decode(&properties).map_err(|problem| {
         let message = format!(
-            "policy {} of type {}: {error}",
+            "policy {} of type {}: {problem}",
             policy.name, policy.policy_type
         );
         RenderError::new(Stage::Deploy, Class::InvalidInput, message)
@@ -377,9 +395,8 @@ impl Walk<'_, '_> {
 
     /// Carries a step out; false if a value that it needs is not there yet.
     fn run_step(&mut self, step: &WorkflowStepBase) -> Result<bool, RenderError> {
-        if step.step_type == DEPLOY_STEP {
-            let policies = policy_names(step.properties.as_ref());
-            self.deploy(place(self.appfile, &policies)?)?;
+        if let Some(placed) = placed_by(self.appfile, step)? {
+            self.deploy(placed)?;
         } else if is_apply(step) {
             let mut placed = placed_component(self.appfile, step)?;
             if !self.fill_inputs(&mut placed.component, false) {

@@ -300,6 +300,14 @@ pub fn missing(manifest: &Value) -> DispatchError {
     }
 }
 
+/// What is said of an object that others deleted, where a policy leaves it so.
+pub fn left_deleted(manifest: &Value) -> String {
+    format!(
+        "{} was deleted by others; the apply-once policy leaves it so until the application changes",
+        describe(manifest)
+    )
+}
+
 fn owner(object: &Value) -> (&str, &str) {
     let text = |key| str_at(object, &["metadata", "labels", key]).unwrap_or_default();
     (text(label::APP_NAMESPACE), text(label::APP_NAME))

@@ -29,6 +29,23 @@ pub struct Manifest {
     pub cluster: String,
 }
 
+impl Manifest {
+    /// What it belongs to, in words: a policy, a component, or a trait of one. `None` if a step made it.
+    pub fn origin(&self) -> Option<String> {
+        let name = &self.component;
+        if name.is_empty() {
+            return None;
+        }
+        // Objects of policies say nothing of a workload or a trait.
+        let labels = &self.object["metadata"]["labels"];
+        Some(match self.trait_type.as_str() {
+            "" if labels.get(label::RESOURCE_TYPE).is_none() => format!("policy {name}"),
+            "" => format!("component {name}"),
+            trait_type => format!("component {name}, trait {trait_type}"),
+        })
+    }
+}
+
 /// Completes what a component was rendered to: the workload first, unless a trait takes its place.
 pub fn complete(
     rendered: Rendered,

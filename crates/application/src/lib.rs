@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | definitions | [`definition`], [`file`](mod@file), [`catalog`], [`definition_revision`] | templates, compiled once for each revision of a definition |
 //! | changes | [`scoped`] | what policies make of the application before it is rendered |
-//! | application | [`appfile`] | components with their definitions, policies, and the steps that deliver them |
+//! | application | [`appfile`], [`default_steps`](mod@default_steps), [`environment`] | components with their definitions, policies, and the steps that deliver them |
 //! | placement | [`placement`], [`overrides`] | which components go where, and what changes there |
 //! | rendering | [`render`], [`chart`], [`label`] | objects, with their labels |
 //! | outside | [`outside`] | charts, manifests and answers that rendering asks for |
@@ -30,12 +30,15 @@ pub mod chart;
 pub mod configuration;
 pub mod context;
 pub mod definition;
+pub mod decode;
+pub mod default_steps;
 pub mod definition_revision;
 pub mod deliver;
 pub mod dispatch;
 pub mod distribution;
 pub mod document;
 pub mod error;
+pub mod environment;
 pub mod file;
 pub mod files;
 pub mod garbage;

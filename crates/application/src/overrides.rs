@@ -14,9 +14,9 @@ pub struct OverridePolicy {
     /// What is changed.
     #[serde(default)]
     pub components: Vec<ComponentPatch>,
-    /// Names of the components that are deployed; all if empty.
+    /// Names of the components that are deployed; all if absent, none if empty.
     #[serde(default)]
-    pub selector: Vec<String>,
+    pub selector: Option<Vec<String>>,
 }
 
 /// What is changed in components.
@@ -78,10 +78,9 @@ pub fn apply(
             components.push(added(patch, &patch.name));
         }
     }
-    if !policy.selector.is_empty() {
+    if let Some(selector) = &policy.selector {
         components.retain(|component| {
-            policy
-                .selector
+            selector
                 .iter()
                 .any(|pattern| matches(pattern, &component.name))
         });
@@ -248,5 +247,12 @@ mod tests {
                 {"name": "new", "type": "worker"},
             ]),
         );
+        let none = OverridePolicy {
+            selector: Some(Vec::new()),
+            ..OverridePolicy::default()
+        };
+        assert_eq!(apply(&components, &none), []);
+        let all = apply(&components, &OverridePolicy::default());
+        assert_eq!(all, components);
     }
 }

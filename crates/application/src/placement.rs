@@ -76,10 +76,14 @@ pub fn targets(topologies: &[TopologyPolicy], world: &World) -> Result<Vec<Targe
             }
             (None, Some(selector)) => {
                 let names = selected(selector, world);
-                if names.is_empty() && !topology.allow_empty {
+                if names.is_empty() && !selector.is_empty() && !topology.allow_empty {
                     return Err(not_found(format!(
                         "topology: no cluster has the labels {selector:?}; set allowEmpty if that is right"
                     )));
+                }
+                // The hub has no labels to select it by, but belongs to all clusters.
+                if selector.is_empty() {
+                    add(LOCAL_CLUSTER, &topology.namespace);
                 }
                 for name in names {
                     add(name, &topology.namespace);
@@ -158,6 +162,10 @@ mod tests {
         check(
             json!([{"clusterLabelSelector": {"region": "w"}}]),
             Ok(&[("west", ""), ("wild", "")]),
+        );
+        check(
+            json!([{"clusterLabelSelector": {}}]),
+            Ok(&[("local", ""), ("east", ""), ("west", ""), ("wild", "")]),
         );
         check(
             json!([{"clusters": ["mars"]}]),

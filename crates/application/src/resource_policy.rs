@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::appfile::Appfile;
+use crate::decode::decode;
+use crate::default_steps::policy_name;
 
 /// Which objects a rule is about: every list that is not empty has to have the value of the object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -309,8 +311,17 @@ fn merged<T: DeserializeOwned>(
     wanted: &str,
 ) -> Result<Option<T>, String> {
     let mut whole: Option<Value> = None;
-    for policy in written.iter().filter(|policy| policy.policy_type == wanted) {
+    for (index, policy) in written.iter().enumerate() {
+        if policy.policy_type != wanted {
+            continue;
+        }
         let properties = policy.properties.clone().unwrap_or_default();
+        if !properties.is_null()
+            && let Err(problem) = decode::<T>(&properties)
+        {
+            let name = policy_name(policy, index);
+            return Err(format!("policy {name} of type {wanted}: {problem}"));
+        }
         match &mut whole {
             Some(whole) => merge(whole, properties),
             None => whole = Some(properties),
@@ -319,9 +330,9 @@ fn merged<T: DeserializeOwned>(
     let Some(whole) = whole.filter(|whole| !whole.is_null()) else {
         return Ok(None);
     };
-    serde_json::from_value(whole)
+    decode(&whole)
         .map(Some)
-        .map_err(|error| format!("policy of type {wanted}: {error}"))
+        .map_err(|problem| format!("policies of type {wanted}: {problem}"))
 }
 
 fn merge(whole: &mut Value, other: Value) {
@@ -400,6 +411,19 @@ mod tests {
             Some(&["data.a".to_owned()][..])
         );
         assert!(!policies.apply_once.keeps_everything());
+    }
+
+    #[test]
+    fn errors_name_the_policy_and_the_field() {
+        let rule = json!({"selector": {"componentNames": ["web"]}, "strategy": "nevr"});
+        let problem = ResourcePolicies::of(&application(json!([
+            {"name": "fine", "type": "garbage-collect", "properties": {"rules": []}},
+            {"name": "tidy", "type": "garbage-collect", "properties": {"rules": [rule]}},
+        ])))
+        .unwrap_err();
+        let expected =
+            "policy tidy of type garbage-collect: rules[0].strategy: unknown variant `nevr`";
+        assert!(problem.starts_with(expected), "{problem}");
     }
 
     #[track_caller]

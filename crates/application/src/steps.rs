@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::oam::ApplicationComponent;
-use bellwether_api::oam::names::DEPLOY_STEP;
 use bellwether_api::workflow::names::step_type;
 use bellwether_api::workflow::{StepInput, WorkflowStep, WorkflowStepBase};
 use serde_json::{Map, Value, json};
 
-use crate::appfile::{Appfile, policy_names};
+use crate::appfile::Appfile;
 use crate::context::Target;
-use crate::deliver::{Delivered, Placed, fill_input, place, render_placed};
+use crate::deliver::{Delivered, Placed, fill_input, placed_by, render_placed};
 use crate::error::{Class, RenderError, Stage};
 use crate::path;
 
@@ -107,8 +106,8 @@ pub fn applied(
 ) -> Result<Vec<Delivered>, RenderError> {
     let mut delivered = Vec::new();
     for step in done {
-        if step.step_type == DEPLOY_STEP {
-            for mut placed in place(appfile, &policy_names(step.properties.as_ref()))? {
+        if let Some(all) = placed_by(appfile, step)? {
+            for mut placed in all {
                 let values = within(step, &placed.target);
                 fill_inputs(&mut placed.component, &values);
                 delivered.push(render_placed(appfile, &placed)?);
@@ -219,6 +218,21 @@ mod tests {
         let keys = ["value.properties.cmd[0]", "value.traits[0].properties.y"];
         let expected = json!([["a", [], [], 1, true], ["b", ["a"], keys, 0, true]]);
         check(json!({"components": components()}), Ok(expected));
+    }
+
+    #[test]
+    fn a_workflow_without_steps_gets_those_of_an_application_without_a_workflow() {
+        let keys = ["value.properties.cmd[0]", "value.traits[0].properties.y"];
+        let expected = json!([["a", [], [], 1, true], ["b", ["a"], keys, 0, true]]);
+        for workflow in [json!({"mode": {"steps": "DAG"}}), json!({"steps": []})] {
+            let spec = json!({"components": components(), "workflow": workflow});
+            check(spec, Ok(expected.clone()));
+        }
+        // Templates come before what they render.
+        let template = json!({"name": "t", "type": "helm-template", "stage": "pre-render"});
+        let spec = json!({"components": [components()[0]], "workflow": {"steps": [template]}});
+        let expected = json!([["t", [], [], 0, false], ["a", [], [], 1, true]]);
+        check(spec, Ok(expected));
     }
 
     #[test]

@@ -2,17 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_api::oam::names::component_type;
-use bellwether_api::oam::{Application, ApplicationComponent};
+use bellwether_api::oam::names::{component_type, policy as policy_type};
+use bellwether_api::oam::{Application, ApplicationComponent, ApplicationPolicy};
+use bellwether_api::workflow::WorkflowStepBase;
 use serde_json::Value;
 
+use crate::appfile::{self, Appfile, ENGINE_STEPS};
+use crate::builtin;
 use crate::catalog::Catalog;
 use crate::context::namespace;
+use crate::default_steps::policy_name;
 use crate::definition::{Definition, DefinitionKind};
 use crate::document::parameters;
+use crate::world::World;
+
+/// Policies that only do something in the steps that use them.
+const PLACING: [&str; 4] = [
+    policy_type::TOPOLOGY,
+    policy_type::OVERRIDE,
+    policy_type::REPLICATION,
+    policy_type::ENV_BINDING,
+];
 
 /// What somebody who writes the application should know.
-pub(super) fn of(application: &Application, catalog: &Catalog) -> Vec<String> {
+pub(super) fn of(application: &Application, catalog: &Catalog, world: &World) -> Vec<String> {
     let namespace = namespace(application);
     let mut advice = Vec::new();
     for component in &application.spec.components {
@@ -38,7 +51,66 @@ pub(super) fn of(application: &Application, catalog: &Catalog) -> Vec<String> {
             }
         }
     }
+    for (index, policy) in application.spec.policies.iter().enumerate() {
+        let what = format!("policy {}", policy_name(policy, index));
+        let kind = DefinitionKind::Policy;
+        if let Some(definition) = catalog.find(kind, &namespace, &policy.policy_type, false) {
+            advice.extend(undeclared(&what, &definition, policy.properties.as_ref()));
+        }
+    }
+    if let Ok(appfile) = appfile::parse(application, catalog, world, 1) {
+        let steps: Vec<&WorkflowStepBase> = appfile
+            .steps
+            .iter()
+            .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps))
+            .collect();
+        for step in &steps {
+            let what = format!("step {}", step.name);
+            let kind = DefinitionKind::WorkflowStep;
+            let given = step.properties.clone().map(Value::Object);
+            if let Some(definition) = catalog.find(kind, &namespace, &step.step_type, false) {
+                advice.extend(undeclared(&what, &definition, given.as_ref()));
+            }
+        }
+        advice.extend(unused(&appfile, &steps));
+    }
     advice
+}
+
+/// Policies that no step uses. Nothing is known of steps of types that are not built in.
+fn unused(appfile: &Appfile<'_>, steps: &[&WorkflowStepBase]) -> Vec<String> {
+    let kind = DefinitionKind::WorkflowStep;
+    let is_built_in = |step: &&WorkflowStepBase| {
+        let step_type = step.step_type.as_str();
+        ENGINE_STEPS.contains(&step_type) || builtin::names(kind).any(|it| it == step_type)
+    };
+    if !steps.iter().all(is_built_in) {
+        return Vec::new();
+    }
+    let is_used = |name: &str, policy: &ApplicationPolicy| {
+        steps.iter().any(|step| {
+            let properties = step.properties.as_ref();
+            let takes_any = policy.policy_type == policy_type::ENV_BINDING
+                && properties.is_some_and(|all| all.contains_key("env"));
+            takes_any || properties.is_some_and(|all| all.values().any(|it| mentions(it, name)))
+        })
+    };
+    let placing = appfile.policies.iter().filter(|(name, policy)| {
+        PLACING.contains(&policy.policy_type.as_str()) && !is_used(name, policy)
+    });
+    placing
+        .map(|(name, _)| format!("policy {name}: no step uses it, so it has no effect"))
+        .collect()
+}
+
+/// True if a value is or has a text.
+fn mentions(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(found) => found == text,
+        Value::Array(items) => items.iter().any(|item| mentions(item, text)),
+        Value::Object(fields) => fields.values().any(|field| mentions(field, text)),
+        _ => false,
+    }
 }
 
 /// Parameters that a definition does not have: they change nothing.

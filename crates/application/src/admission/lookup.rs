@@ -16,10 +16,10 @@ use bellwether_api::workflow::{Workflow, WorkflowStep};
 use serde_json::Value;
 
 use super::Violation;
-use crate::appfile::policy_names;
 use crate::catalog::{Catalog, revised};
 use crate::chart;
 use crate::context::namespace;
+use crate::default_steps::policy_names;
 use crate::definition::{Definition, DefinitionKind};
 use crate::overrides::OverridePolicy;
 use crate::referred::{self, Place, Reference};
@@ -105,9 +105,13 @@ impl Lookup {
                 if let (Some(object), Some((kind, definition))) = (&object, found) {
                     let definition = self.compiled(kind, &revision, object, definition);
                     catalog.insert_revision(namespace.to_owned(), definition);
+                    continue;
                 }
-                continue;
             }
+            // A definition of the hub takes the place of the built-in one, whose first version it is not.
+            let type_name = type_name
+                .split_once('@')
+                .map_or(type_name, |(name, _)| name);
             let id = ObjectId {
                 group: GROUP,
                 version: "v1beta1",
@@ -189,7 +193,7 @@ fn shared_policies(
         .flat_map(|step| std::iter::once(&step.base).chain(&step.sub_steps));
     let names: BTreeSet<String> = steps
         .filter(|step| step.step_type == DEPLOY_STEP)
-        .flat_map(|step| policy_names(step.properties.as_ref()))
+        .flat_map(|step| policy_names(step).unwrap_or_default())
         .filter(|name| !own.contains(name.as_str()))
         .collect();
     names

@@ -143,6 +143,99 @@ fn what_has_no_effect_is_warned_of() {
 }
 
 #[test]
+fn policies_and_steps_that_have_no_effect_are_warned_of() {
+    let wall = painted("red")["spec"]["components"][0].clone();
+    let told = |policies: Value, steps: Value| {
+        let spec =
+            json!({"components": [wall], "policies": policies, "workflow": {"steps": steps}});
+        ask(&with_paint(), APPLICATIONS, None, &app(&spec)).unwrap()
+    };
+    let warned = told(
+        json!([
+            {"name": "once", "type": "apply-once", "properties": {"enabled": true}},
+            {"name": "all", "type": "shared-resource", "properties": {"rule": []}},
+            {"name": "east", "type": "topology", "properties": {"namespace": "far"}},
+        ]),
+        json!([{"name": "say", "type": "print-message-in-status", "properties": {"massage": "x"}},
+            {"name": "go", "type": "apply-component", "properties": {"component": "wall"}}]),
+    );
+    assert_eq!(
+        warned,
+        [
+            "policy once: apply-once has no parameter \"enabled\", so it has no effect",
+            "policy all: shared-resource has no parameter \"rule\", so it has no effect",
+            "step say: print-message-in-status has no parameter \"massage\", so it has no effect",
+            "policy east: no step uses it, so it has no effect",
+        ]
+    );
+    let topology =
+        json!([{"name": "east", "type": "topology", "properties": {"namespace": "far"}}]);
+    let deploy = json!([{"name": "go", "type": "deploy", "properties": {"policies": ["east"]}}]);
+    assert_eq!(told(topology, deploy), [""; 0]);
+    let binding = json!([{"name": "envs", "type": "env-binding", "properties": {"envs": [{"name": "test"}]}}]);
+    assert_eq!(told(binding.clone(), json!([])), [""; 0]);
+    let apply =
+        json!([{"name": "go", "type": "apply-component", "properties": {"component": "wall"}}]);
+    let unused = "policy envs: no step uses it, so it has no effect";
+    assert_eq!(told(binding, apply), [unused]);
+}
+
+#[test]
+fn deploy_steps_that_cannot_be_read_are_refused() {
+    let deploy = |properties: Value| {
+        let mut object = painted("red");
+        let step = json!({"name": "go", "type": "deploy", "properties": properties});
+        object["spec"]["workflow"] = json!({"steps": [step]});
+        object
+    };
+    check_app(
+        &deploy(json!({"policies": "prod"})),
+        Err("step go of type deploy: policies: "),
+    );
+    check_app(
+        &deploy(json!({"policy": ["prod"]})),
+        Err("unknown field `policy`"),
+    );
+}
+
+#[test]
+fn only_what_follows_definitions_cannot_be_published_by_version() {
+    for (follows, is_refused) in [("true", true), ("false", false)] {
+        let mut object = painted("red");
+        object["metadata"]["annotations"] =
+            json!({"app.oam.dev/autoUpdate": follows, "app.oam.dev/publishVersion": "one"});
+        let told = ask(&with_paint(), APPLICATIONS, None, &object);
+        assert_eq!(told.is_err(), is_refused, "{follows}: {told:?}");
+    }
+}
+
+#[test]
+fn a_type_that_may_be_meant_is_named() {
+    let unknown = app(&json!({"components": [{"name": "web", "type": "webservise"}]}));
+    let told = ask(&with_paint(), APPLICATIONS, None, &unknown).unwrap();
+    assert!(
+        told[0].ends_with("not found; did you mean webservice?"),
+        "{told:?}"
+    );
+    let versioned = app(
+        &json!({"components": [{"name": "web", "type": "worker@v1", "properties": {"image": "a"}}]}),
+    );
+    assert_eq!(
+        ask(&with_paint(), APPLICATIONS, None, &versioned),
+        Ok(Vec::new())
+    );
+    let worker = Objects(
+        [(
+            "componentdefinitions/n/worker".to_owned(),
+            definition(PAINT),
+        )]
+        .into(),
+    );
+    let told = ask(&worker, APPLICATIONS, None, &versioned).unwrap();
+    assert!(told[0].contains("not found"), "{told:?}");
+}
+
+#[test]
 fn immutable_parameters_stay_unless_forced() {
     let facts = with_paint();
     let (old, mut new) = (painted("red"), painted("blue"));
@@ -247,7 +340,7 @@ fn definitions_say_what_they_are_about() {
         object
     };
     check_definition(COMPONENTS, &versioned("1.2.0"), None);
-    check_definition(COMPONENTS, &versioned("1.2"), Some("write three numbers"));
+    check_definition(COMPONENTS, &versioned("1.2"), Some("three numbers"));
 }
 
 #[test]

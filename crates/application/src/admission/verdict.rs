@@ -37,8 +37,9 @@ fn violation(field: &str, detail: impl Into<String>) -> Violation {
 pub fn check(application: &Application, catalog: &Catalog, world: &World) -> Vec<Violation> {
     let mut violations = Vec::new();
     let annotations = application.metadata.annotations.as_ref();
-    let has = |key: &str| annotations.is_some_and(|all| all.contains_key(key));
-    if has(annotation::AUTO_UPDATE) && has(annotation::PUBLISH_VERSION) {
+    let text = |key: &str| annotations.and_then(|all| all.get(key)).map(String::as_str);
+    let is_published = text(annotation::PUBLISH_VERSION).is_some_and(|version| !version.is_empty());
+    if text(annotation::AUTO_UPDATE) == Some("true") && is_published {
         violations.push(violation(
             "metadata.annotations",
             format!(
