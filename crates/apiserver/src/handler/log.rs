@@ -19,7 +19,7 @@ const TEXT: &str = "text/plain";
 pub(crate) fn get(cx: &RequestContext) -> Result<Reply, ApiError> {
     let Some(kubelet) = cx.cluster.kubelet() else {
         return Err(ApiError::bad_request(
-            "pods/log needs a node: this cluster runs no containers, not even simulated ones",
+            "no logs: this cluster does not run containers, and does not simulate workloads",
         ));
     };
     let entry = cx.cluster.keyspace().get(&cx.key()?);

@@ -279,7 +279,7 @@ fn what_needs_containers_says_that_there_are_none() {
     ] {
         let refusal = fleet.fails(&format!("kubectl {command}"));
         assert!(
-            refusal.contains("embedded clusters run no containers"),
+            refusal.contains("embedded clusters do not run containers"),
             "{command}: {refusal}"
         );
     }
