@@ -10,12 +10,16 @@
 
 mod decode;
 mod emit;
+mod lenient;
+mod node;
 mod order;
 mod resolve;
 
 use serde_json::Value;
 
 use crate::strict;
+
+pub use node::{Node, NodeError, first_node};
 
 /// What to do when a mapping has the same key twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +55,9 @@ pub struct YamlOptions {
     pub max_alias_bytes: usize,
     /// Whose rules apply to unquoted scalars.
     pub dialect: Dialect,
+    /// Whether a block scalar at the very end of a text gets the line break that the text lacks. kubectl adds
+    /// it, readers of Go do not.
+    pub adds_final_break: bool,
 }
 
 impl Default for YamlOptions {
@@ -60,6 +67,7 @@ impl Default for YamlOptions {
             max_depth: strict::DEFAULT_MAX_DEPTH,
             max_alias_bytes: 16 * 1024 * 1024,
             dialect: Dialect::Kubernetes,
+            adds_final_break: true,
         }
     }
 }
@@ -182,6 +190,13 @@ fn from_json(text: &str, options: YamlOptions) -> Option<Vec<Document>> {
     is_clean.then(|| documents.into_iter().map(to_document).collect())
 }
 
+/// The number of characters of a text whose last line has content but no line break.
+fn open_end(text: &str) -> Option<usize> {
+    let last = text.rsplit(['\n', '\r']).next().unwrap_or_default();
+    let is_open = !last.trim_start_matches(' ').is_empty();
+    is_open.then(|| text.chars().count())
+}
+
 /// The layout of written YAML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YamlStyle {
@@ -191,6 +206,9 @@ pub struct YamlStyle {
     pub indent_lists: bool,
     /// Whether numbers come from values of Go instead of JSON: floats are then written as `%g` does.
     pub is_direct: bool,
+    /// Whether texts are laid out as `gopkg.in/yaml.v3` does: tabs may stand in literal blocks, and those lose
+    /// a line break that they begin with.
+    pub is_v3: bool,
 }
 
 impl Default for YamlStyle {
@@ -200,6 +218,7 @@ impl Default for YamlStyle {
             fold_after: Some(80),
             indent_lists: false,
             is_direct: false,
+            is_v3: false,
         }
     }
 }

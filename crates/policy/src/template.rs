@@ -16,7 +16,8 @@ mod scene;
 mod tests;
 mod yaml;
 
-use bellwether_json::yaml::to_yaml_with;
+use bellwether_go::value::JsonError;
+use bellwether_json::yaml::{NodeError, first_node, to_yaml_with};
 use bellwether_template::{Budget, Options, Phase, Rendered, Set, TemplateError, World};
 use serde_json::Value as Json;
 
@@ -140,8 +141,11 @@ pub enum ResolveError {
     #[error("failed to resolve the template {0}: {1}")]
     Execute(String, String),
     /// What it wrote is not YAML.
-    #[error("failed to convert the resolved template to JSON: yaml: {0}")]
-    Yaml(String),
+    #[error("failed to convert the resolved template to JSON: {0}")]
+    Yaml(NodeError),
+    /// What it wrote is YAML that JSON cannot hold.
+    #[error("failed to convert the resolved template to JSON: {0}")]
+    Json(JsonError),
 }
 
 /// Resolves the templates of a definition.
@@ -175,7 +179,7 @@ pub fn resolve(request: &Request, cluster: &dyn Cluster, world: &World<'_>) -> R
                     let text = String::from_utf8(text);
                     resolution.value = match &text {
                         Ok(text) => value_of(text),
-                        Err(_) => Err(ResolveError::Yaml("invalid UTF-8".to_owned())),
+                        Err(_) => Err(ResolveError::Yaml(NodeError("invalid UTF-8".to_owned()))),
                     };
                     resolution.text = text.ok();
                 }
@@ -215,6 +219,6 @@ fn failed(request: &Request, error: &TemplateError) -> ResolveError {
 
 /// The value of what a template wrote.
 fn value_of(text: &str) -> Result<Json, ResolveError> {
-    yaml::first(text)
-        .map_err(|error| ResolveError::Yaml(format!("line {}: {}", error.line, error.message)))
+    let node = first_node(text).map_err(ResolveError::Yaml)?;
+    yaml::to_json(node).map_err(ResolveError::Json)
 }

@@ -24,6 +24,7 @@ mod urls;
 mod tests;
 
 pub use encode::decode_base64;
+pub use time::time_of;
 
 use crate::function::Entry;
 

@@ -7,19 +7,23 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::resolve::{Resolved, full_timestamp, resolve, resolve_v3};
-use super::{Dialect, Document, DuplicateKey, DuplicateKeys, YamlError, YamlOptions};
+use super::{Dialect, Document, DuplicateKey, DuplicateKeys, YamlError, YamlOptions, open_end};
 use crate::strict::MAX_REPORTED_DUPLICATES;
 use crate::{number, path};
 
-const CORE_NAMESPACE: &str = "tag:yaml.org,2002:";
+pub(super) const CORE_NAMESPACE: &str = "tag:yaml.org,2002:";
 
 /// Weight of a node against [`YamlOptions::max_alias_bytes`], beside the length of its text.
-const NODE_BYTES: usize = 32;
+pub(super) const NODE_BYTES: usize = 32;
 
 pub(super) fn documents(text: &str, options: YamlOptions) -> Result<Vec<Document>, YamlError> {
     let mut decoder = Decoder::new(options);
+    let open_end = open_end(text).filter(|_| !options.adds_final_break);
     for event in Parser::new_from_str_with_options(text, limits(options)) {
-        let (event, span) = event.map_err(|error| error_at(*error.marker(), error.info()))?;
+        let (mut event, span) = event.map_err(|error| error_at(*error.marker(), error.info()))?;
+        if open_end.is_some_and(|length| span.end.index() >= length) {
+            remove_final_break(&mut event);
+        }
         decoder.event(event, span.start)?;
     }
     Ok(decoder.documents)
@@ -38,7 +42,17 @@ pub(super) fn first_document(text: &str, options: YamlOptions) -> Result<Documen
     Ok(decoder.documents.pop().unwrap_or_default())
 }
 
-fn limits(options: YamlOptions) -> granit_parser::Options {
+/// Takes the line break from a block scalar that ends with a text whose last line has none.
+pub(super) fn remove_final_break(event: &mut Event<'_>) {
+    let Event::Scalar(text, ScalarStyle::Literal | ScalarStyle::Folded, ..) = event else {
+        return;
+    };
+    if let Some(rest) = text.strip_suffix('\n') {
+        *text = rest.to_owned().into();
+    }
+}
+
+pub(super) fn limits(options: YamlOptions) -> granit_parser::Options {
     granit_parser::options! {
         emit_comments: false,
         emit_anchor_events: true,
@@ -57,12 +71,18 @@ fn error_at(marker: Marker, message: impl Into<String>) -> YamlError {
 
 /// Names of anchors are as short as Go's reader takes them: `&lt;` is not one, as YAML 1.2 has it.
 fn check_anchor(name: &str, at: Marker) -> Result<(), YamlError> {
-    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if name.bytes().all(is_taken) {
+    if is_anchor(name) {
         return Ok(());
     }
-    let message = "did not find expected alphabetic or numeric character";
-    Err(error_at(at, message))
+    Err(error_at(at, INVALID_ANCHOR))
+}
+
+/// What is wrong with an anchor that [`is_anchor`] refuses.
+pub(super) const INVALID_ANCHOR: &str = "did not find expected alphabetic or numeric character";
+
+pub(super) fn is_anchor(name: &str) -> bool {
+    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    name.bytes().all(is_taken)
 }
 
 /// A container that is not closed yet.

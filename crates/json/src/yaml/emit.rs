@@ -26,6 +26,7 @@ pub(super) fn emit(value: &Value, style: YamlStyle) -> String {
         fold_after,
         indent_lists: style.indent_lists,
         is_direct: style.is_direct,
+        is_v3: style.is_v3,
     };
     emitter.node(value, None, Place::Root);
     emitter.indent_to(0);
@@ -50,7 +51,7 @@ enum ScalarStyle {
 
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "a position and two choices of the caller"
+    reason = "a position and three choices of the caller"
 )]
 struct Emitter {
     out: String,
@@ -60,6 +61,7 @@ struct Emitter {
     fold_after: usize,
     indent_lists: bool,
     is_direct: bool,
+    is_v3: bool,
 }
 
 impl Emitter {
@@ -116,7 +118,7 @@ impl Emitter {
 
     fn scalar(&mut self, text: &str, indent: Option<usize>, is_simple_key: bool) {
         let continuation = indent.unwrap_or(0) + INDENT;
-        match scalar_style(text, is_simple_key) {
+        match scalar_style(text, is_simple_key, self.is_v3) {
             ScalarStyle::Plain => self.plain(text, indent, !is_simple_key),
             ScalarStyle::SingleQuoted => self.single_quoted(text, continuation, !is_simple_key),
             ScalarStyle::DoubleQuoted => self.double_quoted(text, continuation, !is_simple_key),
@@ -236,7 +238,10 @@ impl Emitter {
         } else if text.len() == 1 || text.ends_with("\n\n") {
             self.put('+');
         }
-        self.line_break();
+        // The peer takes the first line break for the one that ends this line.
+        if !(self.is_v3 && text.starts_with('\n')) {
+            self.line_break();
+        }
         let mut at_line_start = true;
         for character in text.chars() {
             if character == '\n' {
@@ -313,8 +318,8 @@ impl Emitter {
 
 /// Chooses the notation of a string: plain if it stays a string without quotes, literal if it has
 /// several lines, quoted otherwise.
-fn scalar_style(text: &str, is_simple_key: bool) -> ScalarStyle {
-    let shape = Shape::of(text);
+fn scalar_style(text: &str, is_simple_key: bool, is_v3: bool) -> ScalarStyle {
+    let shape = Shape::of(text, is_v3);
     if text.contains('\n') {
         if shape.may_be_literal && !is_simple_key {
             return ScalarStyle::Literal;
@@ -344,7 +349,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(text: &str) -> Self {
+    fn of(text: &str, is_v3: bool) -> Self {
         let starts_as_marker = text.starts_with("---") || text.starts_with("...");
         let mut has_indicator = starts_as_marker;
         let mut has_special = false;
@@ -367,15 +372,17 @@ impl Shape {
             };
             // The peer writes Unicode line breaks raw, which readers of YAML 1.2 take for text:
             // escaping them is understood by all.
-            has_special |= !is_printable(character) || (is_break(character) && character != '\n');
+            has_special |= !(is_printable(character) || is_v3 && character == '\t')
+                || (is_break(character) && character != '\n');
             has_space_before_break |= character == '\n' && previous == Some(' ');
             previous = Some(character);
         }
         let is_padded = text.starts_with([' ', '\n']) || text.ends_with([' ', '\n']);
         let is_simple = !has_special && !has_space_before_break;
+        let is_short = is_simple && !text.contains('\t');
         Self {
-            may_be_plain: is_simple && !has_indicator && !is_padded && !text.contains('\n'),
-            may_be_single_quoted: is_simple && !text.contains("\n "),
+            may_be_plain: is_short && !has_indicator && !is_padded && !text.contains('\n'),
+            may_be_single_quoted: is_short && !text.contains("\n "),
             may_be_literal: is_simple && !text.ends_with(' '),
         }
     }

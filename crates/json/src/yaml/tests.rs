@@ -478,3 +478,38 @@ proptest! {
         let _ = from_yaml(&text);
     }
 }
+
+#[test]
+fn the_other_writer_of_go_keeps_tabs_in_blocks() {
+    let style = YamlStyle {
+        is_v3: true,
+        ..YamlStyle::default()
+    };
+    for (text, v3, v2) in [
+        ("a:\n\tb\n", "|\n  a:\n  \tb\n", "\"a:\\n\\tb\\n\"\n"),
+        ("a\tb", "\"a\\tb\"\n", "\"a\\tb\"\n"),
+        ("\na\n", "|2\n  a\n", "|2\n\n  a\n"),
+        ("\n", "|2+\n", "|2+\n\n"),
+    ] {
+        let value = Value::from(text);
+        assert_eq!(to_yaml_with(&value, style), v3, "{text:?}");
+        assert_eq!(to_yaml(&value), v2, "{text:?}");
+    }
+}
+
+#[test]
+fn a_final_line_break_is_added_unless_the_caller_says_no() {
+    let exact = YamlOptions {
+        adds_final_break: false,
+        ..YamlOptions::default()
+    };
+    for (text, added, written) in [
+        ("a: |\n  x", "x\n", "x"),
+        ("a: |\n  x\n", "x\n", "x\n"),
+        ("--- {}\n---\na: >\n  x", "x\n", "x"),
+    ] {
+        let last = |options| from_yaml_with(text, options).unwrap().pop().unwrap();
+        assert_eq!(last(YamlOptions::default())["a"], added, "{text:?}");
+        assert_eq!(last(exact)["a"], written, "{text:?}");
+    }
+}

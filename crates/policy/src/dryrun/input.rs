@@ -20,6 +20,7 @@ pub(super) struct ReadPolicy {
 pub(super) fn policy(text: &str) -> Result<ReadPolicy, String> {
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::Error,
+        adds_final_break: false,
         ..YamlOptions::default()
     };
     let text = first_document(text);
@@ -134,6 +135,7 @@ pub(super) fn objects(inputs: &[(String, String)]) -> Result<Vec<Value>, String>
     let options = YamlOptions {
         dialect: Dialect::GoYamlV3,
         duplicate_keys: DuplicateKeys::Error,
+        adds_final_break: false,
         ..YamlOptions::default()
     };
     let mut objects = Vec::new();

@@ -6,9 +6,9 @@
 use std::sync::LazyLock;
 
 use bellwether_go::value::{IntKind, Type, Value};
-use bellwether_json::yaml::to_yaml_with;
+use bellwether_json::yaml::{first_node, to_yaml_with};
 use bellwether_template::{Call, Entry, Failure, Functions, Query, function, sprig, variadic};
-use serde_json::Value as Json;
+use serde_json::json;
 
 use super::{Request, Side, Source, yaml};
 
@@ -241,35 +241,24 @@ fn indent(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Failure> {
 
 fn to_yaml(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Failure> {
     let value = arguments.first().cloned().unwrap_or_default();
-    let json = value
-        .to_json()
-        .map_err(|error| Failure::Message(error.to_string()))?;
+    let json = match &value {
+        Value::Map(map) if map.is_nil() => json!({}),
+        Value::List(list) if list.is_nil() => json!([]),
+        value => value
+            .to_json_with_floats()
+            .map_err(|error| Failure::Message(error.to_string()))?,
+    };
     let text = to_yaml_with(&json, yaml::STYLE);
-    call.text(text.trim_end_matches('\n'))
+    call.text(text.strip_suffix('\n').unwrap_or(&text))
 }
 
 fn from_yaml(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Failure> {
     let text = text(arguments.first());
     call.bytes(text.len())?;
-    let json = yaml::first(&text).map_err(|error| {
-        Failure::Message(format!("yaml: line {}: {}", error.line, error.message))
-    })?;
-    let value = plain(&json);
+    let node = first_node(&text).map_err(|error| Failure::Message(error.to_string()))?;
+    let value = yaml::to_value(node);
     call.steps(weight(&value))?;
     Ok(value)
-}
-
-/// The value of YAML: integers are `int`.
-fn plain(json: &Json) -> Value {
-    match json {
-        Json::Number(number) => match number.as_i64() {
-            Some(integer) => Value::int(integer),
-            None => Value::from_json(json),
-        },
-        Json::Array(items) => Value::list(items.iter().map(plain).collect()),
-        Json::Object(fields) => Value::map(fields.iter().map(|(key, field)| (key, plain(field)))),
-        other => Value::from_json(other),
-    }
 }
 
 /// Notes that the object is left out, unless the argument is false.

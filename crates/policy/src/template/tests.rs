@@ -63,11 +63,87 @@ fn text_after_the_first_document_is_not_read() {
     for (template, value) in [
         ("{{ list 1 2 }} {{ list 3 }}", json!(["1 2"])),
         ("a: 1\n---\nb: {{ 2 }}", json!({"a": 1})),
+        ("{{ quote \"x\" 2 }}", json!("x")),
+        ("{{ squote \"x\" 2 }}", json!("x")),
+        ("{{ toJson \"x\" }} {{ toJson (list 1) }}", json!("x")),
+        ("{{ toJson (list 3) }}}", json!([3])),
         ("{{/* nothing */}}", Json::Null),
     ] {
         let case = json!({"side": "managed", "template": template, "options": options});
         let found = ask(case);
         assert_eq!(found["value"], value, "{found}");
+    }
+}
+
+#[test]
+fn texts_of_several_lines_stay_as_they_are() {
+    for (definition, value) in [
+        ("build:\n\tcc {{ \"main.c\" }}\n", "build:\n\tcc main.c\n"),
+        ("one\n{{ \"two\" -}}\n", "one\ntwo"),
+        // The writer of YAML loses this line break.
+        ("\n{{ 8 }}", "8"),
+    ] {
+        let found = managed(&json!({"v": definition}));
+        assert_eq!(found["value"], json!({"v": value}), "{found}");
+    }
+    let case =
+        json!({"side": "managed", "template": "v: |\n  {{ \"x\" }}", "options": {"raw": true}});
+    assert_eq!(ask(case)["value"], json!({"v": "x"}));
+}
+
+#[test]
+fn yaml_has_the_types_of_go() {
+    for (template, text) in [
+        ("{{ fromJson \"[20000000]\" | toYaml }}", "- 2e+07"),
+        (
+            "{{ toYaml \"x\\n\\n\" | printf \"%q\" }}",
+            "\"|+\\n  x\\n\"",
+        ),
+        (
+            "{{ (fromYaml \"d: 2021-03-04\").d }}",
+            "2021-03-04 00:00:00 +0000 UTC",
+        ),
+        ("{{ (fromYaml \"d: 2021-03-04\").d.Year }}", "2021"),
+        ("{{ (fromYaml \"f: -.inf\").f }}", "-Inf"),
+        (
+            "{{ fromYaml \"{2: b, true: c, 1: a, k: d}\" }}",
+            "map[k:d 1:a 2:b true:c]",
+        ),
+        (
+            "{{ fromYaml \"{1: a}\" | typeOf }}",
+            "map[interface {}]interface {}",
+        ),
+        ("{{ fromYaml \"{1: a}\" | toJson }}", ""),
+        ("{{ fromYaml \"18446744073709551615\" | typeOf }}", "uint64"),
+    ] {
+        let found = ask(json!({"side": "managed", "template": template, "options": {"raw": true}}));
+        assert_eq!(found["text"], text, "{found}");
+    }
+}
+
+#[test]
+fn numbers_keep_their_digits_and_json_its_limits() {
+    for (template, value) in [
+        (
+            "n: 12345678901234567890",
+            json!({"n": 12_345_678_901_234_567_890_u64}),
+        ),
+        ("n: {{ 2.5e19 }}", json!({"n": 2.5e19})),
+        ("n: 1e3", json!({"n": 1000})),
+    ] {
+        let found = ask(json!({"side": "managed", "template": template, "options": {"raw": true}}));
+        assert_eq!(found["value"], value, "{found}");
+    }
+    for (template, problem) in [
+        ("n: .nan", "json: unsupported value: NaN"),
+        (
+            "1: n",
+            "json: unsupported type: map[interface {}]interface {}",
+        ),
+    ] {
+        let found = ask(json!({"side": "managed", "template": template, "options": {"raw": true}}));
+        let expected = format!("failed to convert the resolved template to JSON: {problem}");
+        assert_eq!(found["error"], expected);
     }
 }
 
@@ -166,6 +242,14 @@ fn an_object_is_skipped_where_the_template_says_so() {
             (&json!("x"), &skipped)
         );
     }
+}
+
+#[test]
+fn nothing_of_a_context_is_an_empty_map() {
+    let template = json!({"v": "{{ .Object | toYaml }}"});
+    let found =
+        ask(json!({"side": "managed", "template": template, "context": {"ObjectName": "x"}}));
+    assert_eq!(found["value"]["v"], "{}", "{found}");
 }
 
 #[test]

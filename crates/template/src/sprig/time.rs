@@ -22,6 +22,12 @@ enum Zone {
 
 const SECOND: i128 = 1_000_000_000;
 
+/// The `time.Time` of a text in the notation of RFC 3339, if it is one.
+pub fn time_of(text: &str) -> Option<Value> {
+    let instant = layout::parse("2006-01-02T15:04:05.999999999Z07:00", text).ok()?;
+    Some(Value::object(Time::of(&instant)))
+}
+
 impl Time {
     /// The first of January of the year 1.
     pub(super) const ZERO: Self = Self {
