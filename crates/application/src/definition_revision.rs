@@ -47,7 +47,7 @@ fn name_label(kind: DefinitionKind) -> &'static str {
 
 /// What is known of a revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct RevisionInfo {
     /// Its name.
     pub name: String,
     /// Its number.
@@ -60,13 +60,13 @@ pub struct Known {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Needed {
     /// This one is there already.
-    Known(Known),
+    Existing(RevisionInfo),
     /// This object has to be created.
-    New(Known, Box<Value>),
+    New(RevisionInfo, Box<Value>),
 }
 
 /// The revision of a definition as it is now. `known` are those of the definition, in any order.
-pub fn needed(kind: DefinitionKind, definition: &Value, known: &[Known]) -> Needed {
+pub fn needed(kind: DefinitionKind, definition: &Value, known: &[RevisionInfo]) -> Needed {
     let hash = content_hash(definition);
     let name = str_at(definition, &["metadata", "name"]).unwrap_or_default();
     let last = known.iter().map(|revision| revision.number).max();
@@ -78,10 +78,10 @@ pub fn needed(kind: DefinitionKind, definition: &Value, known: &[Known]) -> Need
         None => revision.hash == hash,
     });
     if let Some(found) = same.max_by_key(|revision| revision.number) {
-        return Needed::Known(found.clone());
+        return Needed::Existing(found.clone());
     }
     let revision_name = given.unwrap_or_else(|| format!("{name}-v{number}"));
-    let revision = Known {
+    let revision = RevisionInfo {
         name: revision_name,
         number,
         hash,
@@ -90,7 +90,7 @@ pub fn needed(kind: DefinitionKind, definition: &Value, known: &[Known]) -> Need
     Needed::New(revision, Box::new(object))
 }
 
-fn object(kind: DefinitionKind, definition: &Value, revision: &Known) -> Value {
+fn object(kind: DefinitionKind, definition: &Value, revision: &RevisionInfo) -> Value {
     let name = str_at(definition, &["metadata", "name"]).unwrap_or_default();
     let metadata = &definition["metadata"];
     let mut copy = json!({
@@ -138,12 +138,12 @@ fn object(kind: DefinitionKind, definition: &Value, revision: &Known) -> Value {
 
 /// Revisions that can be deleted, oldest first: those beyond the limit that no application uses.
 pub fn surplus<'a>(
-    known: &'a [Known],
+    known: &'a [RevisionInfo],
     current: &str,
     used: &BTreeSet<String>,
     limit: usize,
-) -> Vec<&'a Known> {
-    let mut old: Vec<&Known> = known
+) -> Vec<&'a RevisionInfo> {
+    let mut old: Vec<&RevisionInfo> = known
         .iter()
         .filter(|revision| revision.name != current)
         .collect();
@@ -161,8 +161,8 @@ mod tests {
         json!({"metadata": {"name": "paint", "namespace": "n", "uid": "u"}, "spec": spec})
     }
 
-    fn known(name: &str, number: i64, spec: &Value) -> Known {
-        Known {
+    fn known(name: &str, number: i64, spec: &Value) -> RevisionInfo {
+        RevisionInfo {
             name: name.to_owned(),
             number,
             hash: hash(spec),
@@ -170,9 +170,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(definition: &Value, revisions: &[Known], expected: (&str, bool)) {
+    fn check(definition: &Value, revisions: &[RevisionInfo], expected: (&str, bool)) {
         let (found, is_new) = match needed(DefinitionKind::Component, definition, revisions) {
-            Needed::Known(found) => (found, false),
+            Needed::Existing(found) => (found, false),
             Needed::New(found, object) => {
                 assert_eq!(object["metadata"]["name"], found.name);
                 assert_eq!(object["spec"]["definitionType"], "Component");
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn revisions_in_use_are_kept_beyond_the_limit() {
-        let known: Vec<Known> = (1..=5)
+        let known: Vec<RevisionInfo> = (1..=5)
             .map(|number| known(&format!("paint-v{number}"), number, &json!(number)))
             .collect();
         let names = |limit: usize, used: &[&str]| -> Vec<String> {

@@ -135,11 +135,11 @@ pub struct Outside {
     now: Timestamp,
     /// Digests of charts that a revision recorded.
     pins: BTreeMap<ChartReference, String>,
-    known: Mutex<Known>,
+    known: Mutex<FetchState>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct FetchState {
     fetched: Fetched<Wanted>,
     wanted: BTreeSet<Wanted>,
 }
@@ -174,7 +174,7 @@ impl Outside {
         self
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, FetchState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

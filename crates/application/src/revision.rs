@@ -127,7 +127,7 @@ pub fn restore(
 
 /// What is known of a revision when old ones are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct NumberedRevision {
     /// Its name.
     pub name: String,
     /// Its number.
@@ -135,8 +135,12 @@ pub struct Kept {
 }
 
 /// Revisions beyond the limit, oldest first. Those in use are not counted, and stay.
-pub fn surplus<'a>(known: &'a [Kept], used: &[&str], limit: usize) -> Vec<&'a Kept> {
-    let mut old: Vec<&Kept> = known
+pub fn surplus<'a>(
+    known: &'a [NumberedRevision],
+    used: &[&str],
+    limit: usize,
+) -> Vec<&'a NumberedRevision> {
+    let mut old: Vec<&NumberedRevision> = known
         .iter()
         .filter(|revision| !used.contains(&revision.name.as_str()))
         .collect();
@@ -197,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_oldest_revisions_that_nobody_uses_go() {
-        let known: Vec<Kept> = (1..=5)
-            .map(|number| Kept {
+        let known: Vec<NumberedRevision> = (1..=5)
+            .map(|number| NumberedRevision {
                 name: format!("shop-v{number}"),
                 number,
             })

@@ -449,11 +449,7 @@ mod tests {
         let ours = json!({"app/name": "web", "app/namespace": "prod", "x": "y"});
         check(ours, false, "");
         check(json!({}), true, "");
-        check(
-            Value::Null,
-            false,
-            "ConfigMap n/m exists, but is managed by nobody",
-        );
+        check(Value::Null, false, "ConfigMap n/m exists, but has no owner");
         let theirs = json!({"app/name": "other", "app/namespace": "prod"});
         check(theirs, true, "ConfigMap n/m is managed by other/prod");
     }

@@ -78,7 +78,7 @@ pub enum ApplyError {
     #[error("the key {0} is in data and in stringData with different values")]
     SecretKey(String),
     /// The object exists, and belongs to nobody; only an owner that adopts may write it.
-    #[error("{0} exists, but is managed by nobody")]
+    #[error("{0} exists, but has no owner")]
     Unowned(String),
     /// The object belongs to somebody else.
     #[error("{object} is managed by {owner}")]

@@ -155,7 +155,7 @@ fn show(name: &str, wanted: Option<DefinitionKind>) -> anyhow::Result<String> {
         let kind = object["kind"]
             .as_str()
             .and_then(DefinitionKind::from_object_kind);
-        let kind = kind.context("it is no definition")?;
+        let kind = kind.context("not a definition")?;
         let type_name = object["metadata"]["name"]
             .as_str()
             .unwrap_or_default()
@@ -272,7 +272,7 @@ fn vet(files: &[PathBuf]) -> anyhow::Result<()> {
                 .and_then(DefinitionKind::from_object_kind)
             else {
                 problems.push(format!(
-                    "{}: {} is no definition",
+                    "{}: {} is not a definition",
                     path.display(),
                     object["kind"]
                 ));

@@ -19,7 +19,7 @@ use crate::cli::say;
 use crate::hub::HeartbeatArgs;
 use crate::members::Members;
 use crate::workflow::WorkflowArgs;
-use choice::{Choice, Wish, choose, number};
+use choice::{Choice, ChoiceRequest, choose, number};
 
 /// Who the agents are to hub and members.
 pub(crate) const AGENT: &str = "system:bellwether:work-agent";
@@ -78,13 +78,13 @@ pub(crate) async fn run(arguments: UpArgs) -> anyhow::Result<()> {
     };
     let running = Running::start(&arguments.server).await?;
     let stored = running.stored_clusters();
-    let wish = Wish {
+    let request = ChoiceRequest {
         clusters: arguments.clusters,
         may_remove: arguments.remove,
         is_new: !stored.iter().any(|name| name == HUB),
     };
     let present = stored.into_iter().filter(|name| name != HUB).collect();
-    let Choice { keep, add, remove } = choose(present, wish).map_err(anyhow::Error::msg)?;
+    let Choice { keep, add, remove } = choose(present, request).map_err(anyhow::Error::msg)?;
     running.add_cluster(HUB).await?;
     say(&format!("hub ready at {}", running.address));
     let (launched, server) = (&running, &running.server);

@@ -135,7 +135,7 @@ fn users(
 
 /// What is kept of an ApplicationConfiguration between reconciles.
 #[derive(Default)]
-struct Kept {
+struct ReconcileState {
     /// It as it was last written: the cache may be behind.
     written: Option<Arc<ApplicationConfiguration>>,
     /// What is remembered of its objects, which are tracked.
@@ -149,7 +149,7 @@ struct Reconciler {
     components: Cache<Component>,
     definitions: Cache<TraitDefinition>,
     delivery: Delivery<ObjectKey>,
-    kept: Mutex<HashMap<ObjectKey, Kept>>,
+    kept: Mutex<HashMap<ObjectKey, ReconcileState>>,
     events: Recorder,
 }
 

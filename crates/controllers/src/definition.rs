@@ -13,7 +13,7 @@ use bellwether_api::oam::{
     PolicyDefinition, RevisionReference, TraitDefinition, WorkflowStepDefinition,
 };
 use bellwether_application::definition::DefinitionKind;
-use bellwether_application::definition_revision::{Known, Needed, needed, surplus};
+use bellwether_application::definition_revision::{Needed, RevisionInfo, needed, surplus};
 use bellwether_runtime::{
     Cache, Change, Controller, Next, ObjectKey, Reconcile, api_of, created_by, delete_if_exists,
     unless_exists, unless_gone, written_by,
@@ -116,7 +116,7 @@ impl Definitions {
     }
 
     /// The revisions of a definition.
-    fn revisions_of(&self, definition: &Value, namespace: &str) -> Vec<Known> {
+    fn revisions_of(&self, definition: &Value, namespace: &str) -> Vec<RevisionInfo> {
         let uid = definition["metadata"]["uid"].as_str().unwrap_or_default();
         let revisions = self.revisions.in_namespace(namespace);
         let own = revisions.iter().filter(|revision| {
@@ -126,7 +126,7 @@ impl Definitions {
                 .iter()
                 .any(|owner| owner.uid == uid)
         });
-        own.map(|revision| Known {
+        own.map(|revision| RevisionInfo {
             name: revision.metadata.name.clone().unwrap_or_default(),
             number: revision.spec.revision,
             hash: revision.spec.revision_hash.clone(),
@@ -150,7 +150,11 @@ impl Definitions {
         used
     }
 
-    async fn write_status(&self, definition: &Value, latest: &Known) -> Result<(), kube::Error> {
+    async fn write_status(
+        &self,
+        definition: &Value,
+        latest: &RevisionInfo,
+    ) -> Result<(), kube::Error> {
         let status: DefinitionStatus =
             serde_json::from_value(definition["status"].clone()).unwrap_or_default();
         let mut told = status.clone();
@@ -194,7 +198,7 @@ impl Reconcile for Definitions {
         let known = self.revisions_of(&definition, namespace);
         let api: Api<DefinitionRevision> = Api::namespaced(self.hub.client.clone(), namespace);
         let latest = match needed(key.0, &definition, &known) {
-            Needed::Known(latest) => latest,
+            Needed::Existing(latest) => latest,
             Needed::New(latest, object) => {
                 let revision: DefinitionRevision =
                     serde_json::from_value(*object).map_err(kube::Error::SerdeError)?;

@@ -41,7 +41,7 @@ use lookups::Lookups;
 use prepare::Prepared;
 use replicas::Replicas;
 pub(crate) use replicas::is_newer;
-use reports::{News, Reports};
+use reports::{PendingChange, Reports};
 use roots::{RootHead, Roots};
 use set_status::Sets;
 use watches::Awaited;
@@ -225,7 +225,8 @@ impl Reconcile for Propagator {
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, kube::Error> {
         let counts = self.tallies.lock().remove(key);
-        if let (News::Reports(clusters), Some(counts)) = (self.triggers.reports.take(key), counts)
+        if let (PendingChange::Reports(clusters), Some(counts)) =
+            (self.triggers.reports.take(key), counts)
             && self.count(key, counts, &clusters).await?
         {
             return Ok(None);

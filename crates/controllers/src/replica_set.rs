@@ -21,7 +21,7 @@ use bellwether_runtime::{
 };
 use bellwether_work::Programs;
 use bellwether_work::replica_set::report::Report;
-use bellwether_work::replica_set::transition::{Standing, Transition};
+use bellwether_work::replica_set::transition::{RolloutSnapshot, Transition};
 use bellwether_work::replica_set::{
     ChangedWorks, Chosen, Counted, Memo, Observed, Plan, count_changes, plan_and_report,
 };
@@ -107,7 +107,7 @@ pub async fn run(hub: Hub) {
         decisions: hub.cache(),
         by_owner,
         programs: Programs::default(),
-        standings: Mutex::default(),
+        snapshots: Mutex::default(),
         memos: Mutex::default(),
         rests,
         pending: pending.clone(),
@@ -302,7 +302,7 @@ struct ReplicaSets {
     programs: Programs,
     /// How rollouts stood when events were last recorded. Forgotten with the process: what a new one
     /// sees first counts as recorded.
-    standings: Mutex<HashMap<ObjectKey, Standing>>,
+    snapshots: Mutex<HashMap<ObjectKey, RolloutSnapshot>>,
     /// What is remembered of the works of each replica set, so that a plan costs what has changed.
     memos: Mutex<HashMap<ObjectKey, Arc<Memo>>>,
     rests: Rests,
@@ -322,7 +322,7 @@ impl Reconcile for ReplicaSets {
         else {
             self.written.forget(key);
             self.pending.take(key);
-            self.standings.lock().remove(key);
+            self.snapshots.lock().remove(key);
             self.memos.lock().remove(key);
             self.rests.lock().remove(key);
             return Ok(None);
@@ -396,8 +396,8 @@ impl ReplicaSets {
             now: self.hub.clock.now(),
         };
         let counted = count_changes(&changes, &self.programs, &memo)?;
-        let mut standings = self.standings.lock();
-        for transition in standings.get_mut(key)?.count(&counted) {
+        let mut snapshots = self.snapshots.lock();
+        for transition in snapshots.get_mut(key)?.count(&counted) {
             self.record(set, transition);
         }
         Some(counted)
@@ -435,9 +435,9 @@ impl ReplicaSets {
 
     /// Records as events what has happened to a rollout since it was last looked at.
     fn record_transitions(&self, key: &ObjectKey, set: &ManifestWorkReplicaSet, report: &Report) {
-        let now = Standing::of(report);
-        let known = self.standings.lock().insert(key.clone(), now);
-        let before = known.unwrap_or_else(|| Standing::before(set, report));
+        let now = RolloutSnapshot::of(report);
+        let known = self.snapshots.lock().insert(key.clone(), now);
+        let before = known.unwrap_or_else(|| RolloutSnapshot::before(set, report));
         for transition in before.transitions(report) {
             self.record(set, transition);
         }

@@ -57,7 +57,7 @@ use fleet::Fleet;
 use limits::Limits;
 pub use limits::RolloutError;
 pub use reason::{Blocker, Hold, Reason, Scope, Spent, Wait};
-pub use round::{Round, Standing, round};
+pub use round::{Round, VersionState, round};
 pub use status::{ClusterStatus, Group, GroupKey, Status};
 pub use strategy::{Kind, MandatoryGroup, Strategy, Threshold};
 

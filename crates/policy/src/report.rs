@@ -9,7 +9,7 @@ use bellwether_api::policy::{
     ClusterCompliance, ComplianceState, Policy, RolloutStatus, TemplateDetails,
 };
 use bellwether_placement::rollout::{
-    Decision, GroupKey, Input, Reason, Spent, Standing, UnsetConcurrency, Wait, round,
+    Decision, GroupKey, Input, Reason, Spent, UnsetConcurrency, VersionState, Wait, round,
 };
 use jiff::Timestamp;
 
@@ -189,8 +189,8 @@ fn decide(
         let status = entry.and_then(|it| it.rollout_status.as_ref());
         let since = entry.and_then(|it| it.rollout_status_last_transition_time.as_ref());
         match status.filter(|it| is_released(it)) {
-            Some(status) => Standing::Current(engine_status(status), since.map(|time| time.0)),
-            None => Standing::Behind(()),
+            Some(status) => VersionState::Current(engine_status(status), since.map(|time| time.0)),
+            None => VersionState::Behind(()),
         }
     };
     let round = round(&input, |cluster, _| standing(cluster));

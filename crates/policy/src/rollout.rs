@@ -25,7 +25,7 @@ use bellwether_api::meta::MicroTime;
 use bellwether_api::policy::names::reason;
 use bellwether_api::policy::{ClusterCompliance, Policy, PolicyStatus, RolloutStatus};
 use bellwether_placement::rollout::{
-    Decision, Input, Reason, Round, Standing, Status, UnsetConcurrency, round,
+    Decision, Input, Reason, Round, Status, UnsetConcurrency, VersionState, round,
 };
 use jiff::Timestamp;
 
@@ -245,7 +245,7 @@ fn decide(
     let mut next = tracks.iter();
     let round = round(&input, |_, _| match next.next() {
         Some(track) => track.standing(),
-        None => Standing::Behind(()),
+        None => VersionState::Behind(()),
     });
     round.map_err(|error| error.to_string())
 }

@@ -66,7 +66,7 @@ impl Simulator {
     }
 
     /// Simulates the workloads of a cluster that the server has, beginning with a node for them.
-    /// Again is no harm.
+    /// Does nothing if it is available already.
     pub async fn add(&self, cluster: &str) -> Result<(), ApiError> {
         let Shared {
             server,

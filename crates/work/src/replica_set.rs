@@ -34,7 +34,7 @@ use bellwether_api::work::{
 };
 use bellwether_json::name::label_value_problems;
 use bellwether_placement::rollout::{
-    ClusterStatus, Decision, Group, GroupKey, Input, Standing, Strategy, round,
+    ClusterStatus, Decision, Group, GroupKey, Input, Strategy, VersionState, round,
 };
 use jiff::Timestamp;
 
@@ -362,11 +362,11 @@ impl<'a> Rollout<'a> {
                     let (known, wake_at) = retry::restart(known, there, now);
                     plan.wake(wake_at);
                     current.insert(Arc::clone(cluster), there.to_vec());
-                    Standing::Current(known.status, known.last_transition)
+                    VersionState::Current(known.status, known.last_transition)
                 }
-                Ok(parts) => Standing::Behind(parts),
+                Ok(parts) => VersionState::Behind(parts),
                 // It keeps what it has.
-                Err(error) => Standing::Impossible(error),
+                Err(error) => VersionState::Impossible(error),
             }
         });
         let round = round.map_err(|error| error.to_string())?;

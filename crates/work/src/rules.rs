@@ -49,10 +49,10 @@ impl Conclusion {
         } else {
             format!("Manifest is not {condition}")
         };
-        Self::said(condition, holds, message)
+        Self::with_message(condition, holds, message)
     }
 
-    pub(crate) fn said(condition: &str, holds: bool, message: String) -> Self {
+    pub(crate) fn with_message(condition: &str, holds: bool, message: String) -> Self {
         Self {
             condition: condition.to_owned(),
             status: if holds { TRUE } else { FALSE },
@@ -86,7 +86,7 @@ impl Conclusion {
     fn failed(condition: &str, problem: &str) -> Self {
         Self {
             is_over_budget: problem == OVER_BUDGET,
-            ..Self::said(condition, false, format!("failed to evaluate: {problem}"))
+            ..Self::with_message(condition, false, format!("failed to evaluate: {problem}"))
         }
     }
 

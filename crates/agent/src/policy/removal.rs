@@ -73,7 +73,7 @@ pub(super) async fn remove(
     }
     answers.finish();
     if is_left {
-        return Ok(next_look(shared));
+        return Ok(next_check(shared));
     }
     if is_cleaned_up(&policy) {
         let_go(member, key, &policy).await?;
@@ -105,8 +105,8 @@ pub(super) fn is_cleaned_up(copy: &Policy) -> bool {
     finalizers.any(|it| it == finalizer::CLEANUP_CLUSTER_SCOPED)
 }
 
-/// When a policy is looked at again whose objects are not gone: what they wait for may end without being seen.
-pub(super) fn next_look(shared: &Shared) -> Next {
+/// Time of the next check of a policy whose objects are not gone: what they wait for may end without being seen.
+pub(super) fn next_check(shared: &Shared) -> Next {
     let retry = jiff::SignedDuration::from_secs(2);
     shared.clock.now().checked_add(retry).ok()
 }

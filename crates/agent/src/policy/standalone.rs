@@ -141,7 +141,7 @@ pub(super) async fn reconcile(
     let is_configuration = names.kind == ConfigurationPolicy::NAMES.kind;
     let next = if is_deleted && is_configuration {
         let waits = evaluator.release(&live).await?.is_some();
-        waits.then(|| removal::next_look(shared)).flatten()
+        waits.then(|| removal::next_check(shared)).flatten()
     } else if is_deleted {
         None
     } else {

@@ -39,7 +39,7 @@ impl TemplateSync<'_> {
     }
 
     /// What is reported without an evaluation. A message that was the last one is not repeated.
-    async fn said(&self, name: &str, template: &Value, text: String) -> Synced {
+    async fn report_message(&self, name: &str, template: &Value, text: String) -> Synced {
         let status = self.replica.status_or_default();
         let mut messages = Vec::new();
         if latest(&status, name) != Some(text.as_str()) {
@@ -66,15 +66,16 @@ impl TemplateSync<'_> {
 
     async fn failed(&self, target: &Target, message: &str) -> Synced {
         let text = template_error(message);
-        let synced = self.said(&target.name, &json!({}), text).await;
+        let synced = self.report_message(&target.name, &json!({}), text).await;
         if !synced.report.messages.is_empty() {
-            self.tell(true, &format!("template-error; {message}")).await;
+            self.record_event(true, &format!("template-error; {message}"))
+                .await;
         }
         synced
     }
 
     /// Records what happened to the object of a template.
-    async fn tell(&self, is_warning: bool, message: &str) {
+    async fn record_event(&self, is_warning: bool, message: &str) {
         let evaluator = self.evaluator;
         let (member, policy) = (evaluator.answers.member, evaluator.policy);
         events::record_sync(member, policy, evaluator.moment(), is_warning, message).await;
@@ -85,7 +86,9 @@ impl TemplateSync<'_> {
         let target = match template {
             Parsed::Target(target) => target,
             Parsed::Error { name, message } => {
-                return Ok(self.said(name, &json!({}), template_error(message)).await);
+                return Ok(self
+                    .report_message(name, &json!({}), template_error(message))
+                    .await);
             }
         };
         let resource = match self.resource(target).await? {
@@ -113,7 +116,9 @@ impl TemplateSync<'_> {
                 let id = id_of(&resource, self.namespace(), &target.name);
                 answers.delete(&resource, &id, live).await?;
             }
-            return Ok(self.said(&target.name, &target.definition, text).await);
+            return Ok(self
+                .report_message(&target.name, &target.definition, text)
+                .await);
         }
         let policy = self.evaluator.policy;
         let desired = object(target, policy, self.namespace(), resource.namespaced);
@@ -218,7 +223,7 @@ impl TemplateSync<'_> {
                     _ => "was updated",
                 };
                 let text = format!("Policy template {} {what} successfully", target.name);
-                self.tell(false, &text).await;
+                self.record_event(false, &text).await;
                 Ok(Ok(live))
             }
             // It was written to meanwhile, or the server is not there: all of it again.
@@ -285,7 +290,7 @@ impl TemplateSync<'_> {
             }
         };
         match found {
-            Some(text) => self.said(&target.name, live, text).await,
+            Some(text) => self.report_message(&target.name, live, text).await,
             None => reported(target, false),
         }
     }

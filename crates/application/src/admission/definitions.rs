@@ -157,7 +157,7 @@ fn check_version(kind: DefinitionKind, review: &Review<'_>, object: &Value) -> O
         parts.len() == 3 && parts.iter().all(|part| part.parse::<u64>().is_ok())
     };
     if !version.is_empty() && !is_version(version) {
-        let detail = format!("{version:?} is no version; write three numbers, such as 1.2.0");
+        let detail = format!("{version:?} is not a version of three numbers, such as 1.2.0");
         return Some(violation("spec.version", detail));
     }
     if !version.is_empty() && annotated.is_some_and(|name| !name.is_empty()) {

@@ -19,7 +19,7 @@ pub(super) struct Choice {
 
 /// What `up` is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct ChoiceRequest {
     /// The number after `--clusters`.
     pub(super) clusters: Option<usize>,
     /// True if `--remove` is given.
@@ -40,11 +40,11 @@ fn member_name(number: usize) -> String {
 }
 
 /// Chooses from the members that the data directory has. The error says how to ask otherwise.
-pub(super) fn choose(mut present: Vec<String>, wish: Wish) -> Result<Choice, String> {
+pub(super) fn choose(mut present: Vec<String>, request: ChoiceRequest) -> Result<Choice, String> {
     present.sort_by_key(|name| (number(name).unwrap_or(usize::MAX), name.clone()));
-    let wanted = match wish.clusters {
+    let wanted = match request.clusters {
         Some(wanted) => wanted,
-        None if wish.is_new => DEFAULT_MEMBERS,
+        None if request.is_new => DEFAULT_MEMBERS,
         None => {
             return Ok(Choice {
                 keep: present,
@@ -55,7 +55,7 @@ pub(super) fn choose(mut present: Vec<String>, wish: Wish) -> Result<Choice, Str
     let is_surplus = |name: &String| number(name).is_some_and(|number| number > wanted);
     let total = present.len();
     let (remove, keep): (Vec<String>, Vec<String>) = present.into_iter().partition(is_surplus);
-    if let (false, [first, rest @ ..]) = (wish.may_remove, remove.as_slice()) {
+    if let (false, [first, rest @ ..]) = (request.may_remove, remove.as_slice()) {
         let names = match rest.last() {
             Some(last) => format!("{first} to {last}"),
             None => first.clone(),
@@ -89,12 +89,12 @@ mod tests {
         may_remove: bool,
         expected: Result<Numbers<'_>, &str>,
     ) {
-        let wish = Wish {
+        let request = ChoiceRequest {
             clusters,
             may_remove,
             is_new: present.is_empty(),
         };
-        match (choose(names(present), wish), expected) {
+        match (choose(names(present), request), expected) {
             (Ok(choice), Ok((keep, add, remove))) => {
                 let expected = Choice {
                     keep: names(keep),

@@ -12,7 +12,7 @@ use bellwether_api::workflow::{WorkflowRunPhase, WorkflowStatus};
 use bellwether_application::appfile::Appfile;
 use bellwether_application::definition::DefinitionKind;
 use bellwether_application::deliver::Delivery;
-use bellwether_application::revision::{Kept, has_spec, number, surplus};
+use bellwether_application::revision::{NumberedRevision, has_spec, number, surplus};
 use bellwether_runtime::{
     ObjectKey, created_by, delete_if_exists, ensure, unless_gone, written_by,
 };
@@ -207,10 +207,10 @@ impl Reconciler {
         } else {
             created?;
         }
-        let known: Vec<Kept> = self
+        let known: Vec<NumberedRevision> = self
             .own_revisions(application)
             .iter()
-            .map(|revision| Kept {
+            .map(|revision| NumberedRevision {
                 name: revision.metadata.name.clone().unwrap_or_default(),
                 number: number(revision),
             })

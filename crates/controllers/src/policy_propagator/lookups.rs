@@ -22,7 +22,7 @@ use serde_json::json;
 
 use super::{Sources, Triggers};
 use crate::hub::Hub;
-use watched::{Asked, Kinds, Watch};
+use watched::{Kinds, ObjectQuery, Watch};
 
 /// How often a template may ask for something that depends on what it asked for before.
 const MOST_ROUNDS: usize = 100;
@@ -205,15 +205,15 @@ impl Lookups {
                 kind,
                 namespace,
                 name,
-            } => (api_version, kind, namespace, Asked::One(name)),
+            } => (api_version, kind, namespace, ObjectQuery::One(name)),
             Question::List {
                 api_version,
                 kind,
                 namespace,
                 selector,
-            } => (api_version, kind, namespace, Asked::Some(selector)),
+            } => (api_version, kind, namespace, ObjectQuery::Some(selector)),
         };
-        if let (Asked::One(name), "ManagedCluster", None) = (asked, kind.as_str(), account) {
+        if let (ObjectQuery::One(name), "ManagedCluster", None) = (asked, kind.as_str(), account) {
             inner.readers.lock().insert(root.clone());
             let cluster = inner.clusters.get(&ObjectKey::cluster_scoped(name));
             return Ok(cluster.map_or(Answer::Nothing, |it| Answer::Object(json!(*it))));
@@ -243,11 +243,11 @@ impl Lookups {
             return Err(Unanswered::Refused(why));
         }
         Ok(match asked {
-            Asked::One(name) => watch
+            ObjectQuery::One(name) => watch
                 .objects
                 .get(&ObjectKey::new(namespace, name))
                 .map_or(Answer::Nothing, |it| Answer::Object(it.object.clone())),
-            Asked::Some(selector) => {
+            ObjectQuery::Some(selector) => {
                 let selector = LabelSelector::parse(selector)
                     .map_err(|error| Unanswered::Refused(error.to_string()))?;
                 let objects = watch.objects.list();

@@ -19,7 +19,7 @@ const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8
 
 /// What has happened to a policy and its replicas since it was looked at last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum PendingChange {
     /// Only these clusters have reported something.
     Reports(BTreeSet<Arc<str>>),
     /// Anything: the policy has to be planned.
@@ -28,27 +28,30 @@ pub(super) enum News {
 
 /// What has happened to all policies. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Reports(Arc<Mutex<HashMap<ObjectKey, News>>>);
+pub(super) struct Reports(Arc<Mutex<HashMap<ObjectKey, PendingChange>>>);
 
 impl Reports {
     /// A cluster has reported something, and nothing else of its replica has changed.
     pub(super) fn add(&self, root: &ObjectKey, cluster: &Arc<str>) {
         let mut all = self.0.lock();
         let news = all.entry(root.clone());
-        let news = news.or_insert_with(|| News::Reports(BTreeSet::new()));
-        if let News::Reports(clusters) = news {
+        let news = news.or_insert_with(|| PendingChange::Reports(BTreeSet::new()));
+        if let PendingChange::Reports(clusters) = news {
             clusters.insert(Arc::clone(cluster));
         }
     }
 
     /// Something else has happened.
     pub(super) fn add_change(&self, root: &ObjectKey) {
-        self.0.lock().insert(root.clone(), News::Anything);
+        self.0.lock().insert(root.clone(), PendingChange::Anything);
     }
 
     /// Returns what has happened since this was asked last. Where nothing has, somebody wants a plan.
-    pub(super) fn take(&self, root: &ObjectKey) -> News {
-        self.0.lock().remove(root).unwrap_or(News::Anything)
+    pub(super) fn take(&self, root: &ObjectKey) -> PendingChange {
+        self.0
+            .lock()
+            .remove(root)
+            .unwrap_or(PendingChange::Anything)
     }
 }
 

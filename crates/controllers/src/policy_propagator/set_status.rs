@@ -30,9 +30,9 @@ const REST: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// What is known of the sets and of their policies. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Sets(Arc<Known>);
+pub(super) struct Sets(Arc<SetIndex>);
 
-struct Known {
+struct SetIndex {
     queue: Queue<ObjectKey>,
     replicas: Replicas,
     /// Which sets name a policy.
@@ -45,7 +45,7 @@ struct Known {
 
 impl Sets {
     pub(super) fn new(clock: &Clock, replicas: &Replicas) -> Self {
-        Self(Arc::new(Known {
+        Self(Arc::new(SetIndex {
             queue: Queue::new(clock.clone()),
             replicas: replicas.clone(),
             sets: Mutex::default(),

@@ -208,7 +208,7 @@ impl Membership {
             self.forget(name);
             return Ok(None);
         };
-        if self.leases.contact(name).is_silent && decide::is_silence_news(&cluster) {
+        if self.leases.contact(name).is_silent && decide::is_silence_unrecorded(&cluster) {
             self.leases.confirm_silence(name).await?;
         }
         let works = if decide::needs_remains(&cluster) {
@@ -339,8 +339,9 @@ impl Membership {
         granted.insert(entry);
         drop(granted);
         if is_restored {
-            let message =
-                format!("Somebody changed the rights of the cluster {name}; they are back");
+            let message = format!(
+                "The permissions of the cluster {name} were changed by another client and have been restored"
+            );
             let happening = EventDraft::warning(event::RIGHTS_RESTORED, message);
             self.events.record(cluster, happening);
         }

@@ -108,8 +108,8 @@ pub(super) fn counts_for_loss(cluster: &ManagedCluster) -> bool {
         && !is_tainted(&cluster.spec.taints, taint::UNREACHABLE)
 }
 
-/// True if silence of this cluster would be news: its status or its taints do not say so yet.
-pub(super) fn is_silence_news(cluster: &ManagedCluster) -> bool {
+/// True if silence of this cluster is not recorded yet in its status and its taints.
+pub(super) fn is_silence_unrecorded(cluster: &ManagedCluster) -> bool {
     let available = meta::condition(conditions(cluster), condition::AVAILABLE);
     available.is_none_or(|it| it.status != UNKNOWN)
         || !is_tainted(&cluster.spec.taints, taint::UNREACHABLE)

@@ -309,7 +309,7 @@ impl PolicySnapshot {
         let exceeded = self.report.exceeded.as_ref();
         let stop = exceeded.map(|spent| format!("stops here: {spent} (maxFailures)"));
         let problem = self.report.problem.as_ref();
-        let problem = problem.map(|it| format!("nobody is released: {it}"));
+        let problem = problem.map(|it| format!("the rollout is stopped: {it}"));
         let hold = self.report.mode.hold.filter(|_| self.report.is_paused());
         let stops = stop.into_iter().chain(problem);
         stops.chain(hold.map(held)).collect()

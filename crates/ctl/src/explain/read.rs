@@ -33,11 +33,16 @@ const MEMBER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Reads the works of a name, of both interfaces. A hub need not serve the work API.
 pub(super) async fn works(source: Source<'_>, name: &str) -> Result<Snapshot, Error> {
-    let large: Api<ManifestWork> = Api::namespaced(source.client.clone(), source.namespace);
-    let small: Api<Work> = Api::namespaced(source.client.clone(), source.namespace);
-    let (large, small) = futures::try_join!(find(&large, name), find(&small, name))?;
-    let mut found: Vec<WorkSnapshot> = large.into_iter().map(WorkSnapshot::of_work).collect();
-    found.extend(small.iter().map(WorkSnapshot::of_small_work));
+    let manifest_works: Api<ManifestWork> =
+        Api::namespaced(source.client.clone(), source.namespace);
+    let works: Api<Work> = Api::namespaced(source.client.clone(), source.namespace);
+    let (manifest_works, works) =
+        futures::try_join!(find(&manifest_works, name), find(&works, name))?;
+    let mut found: Vec<WorkSnapshot> = manifest_works
+        .into_iter()
+        .map(WorkSnapshot::of_work)
+        .collect();
+    found.extend(works.iter().map(WorkSnapshot::of_work_api));
     if found.is_empty() {
         return Err(no_work(source, name).await);
     }

@@ -29,18 +29,18 @@ impl WorkSnapshot {
     }
 
     /// A work of the work API.
-    pub fn of_small_work(work: &Work) -> Self {
+    pub fn of_work_api(work: &Work) -> Self {
         let kind = "Work";
-        let work = as_large(work);
+        let work = with_values(work);
         Self { kind, work }
     }
 }
 
 /// A work of the work API as a ManifestWork, with its values.
-fn as_large(work: &Work) -> ManifestWork {
-    let mut large = work_api::as_manifest_work(work);
+fn with_values(work: &Work) -> ManifestWork {
+    let mut converted = work_api::as_manifest_work(work);
     let synced = work.status.iter().flat_map(|it| &it.manifest_conditions);
-    let manifests = large
+    let manifests = converted
         .status
         .iter_mut()
         .filter_map(|it| it.resource_status.as_mut())
@@ -52,7 +52,7 @@ fn as_large(work: &Work) -> ManifestWork {
             ..StatusFeedback::default()
         });
     }
-    large
+    converted
 }
 
 /// A value of the work API as one of a ManifestWork.
@@ -310,7 +310,7 @@ Work web on cluster1, generation 1
    ├─ isReady = true
    └─ all = {\"a\":1}
 ";
-        let tree = WorkSnapshot::of_small_work(&work).status();
+        let tree = WorkSnapshot::of_work_api(&work).status();
         assert_eq!(tree.render(false), expected);
     }
 }

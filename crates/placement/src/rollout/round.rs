@@ -12,7 +12,7 @@ use super::{ClusterStatus, Decision, GroupKey, Input, RolloutError, Status, deci
 
 /// Where a cluster stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing<T> {
+pub enum VersionState<T> {
     /// It has the present version, and is this far since that time.
     Current(Status, Option<Timestamp>),
     /// It has another version, or none. This is what it gets when it starts.
@@ -40,7 +40,7 @@ pub struct Round<T> {
 /// asked once for each of the others.
 ///
 /// ```
-/// use bellwether_placement::rollout::{Group, Input, Standing, Status, Strategy, round};
+/// use bellwether_placement::rollout::{Group, Input, VersionState, Status, Strategy, round};
 ///
 /// let strategy = Strategy::from_json(&serde_json::json!({
 ///     "type": "Progressive",
@@ -49,14 +49,14 @@ pub struct Round<T> {
 /// let groups = [Group::new("", 0, ["lyon", "oslo", "pisa"])];
 /// let input = Input::new(&strategy, &groups, &[], jiff::Timestamp::UNIX_EPOCH);
 /// let round = round(&input, |cluster, _| match &**cluster {
-///     "lyon" => Standing::Current(Status::Succeeded, None),
-///     other => Standing::Behind(format!("version 2 for {other}")),
+///     "lyon" => VersionState::Current(Status::Succeeded, None),
+///     other => VersionState::Behind(format!("version 2 for {other}")),
 /// }).unwrap();
 /// assert_eq!(round.start, [("oslo".into(), "version 2 for oslo".to_owned())]);
 /// ```
 pub fn round<T>(
     input: &Input<'_>,
-    mut standing: impl FnMut(&Arc<str>, &GroupKey) -> Standing<T>,
+    mut standing: impl FnMut(&Arc<str>, &GroupKey) -> VersionState<T>,
 ) -> Result<Round<T>, RolloutError> {
     let mut statuses = Vec::new();
     let mut behind: HashMap<&Arc<str>, T> = HashMap::new();
@@ -70,9 +70,9 @@ pub fn round<T>(
                 statuses.push(known);
             };
             match standing(cluster, &group.key) {
-                Standing::Current(status, since) => know(status, since),
-                Standing::Behind(what) => drop(behind.insert(cluster, what)),
-                Standing::Impossible(why) => {
+                VersionState::Current(status, since) => know(status, since),
+                VersionState::Behind(what) => drop(behind.insert(cluster, what)),
+                VersionState::Impossible(why) => {
                     know(Status::Failed, None);
                     impossible.push((cluster.clone(), why));
                 }
@@ -123,9 +123,9 @@ mod tests {
             |cluster, group| {
                 asked.push((cluster.to_string(), group.index));
                 match &**cluster {
-                    "a" => Standing::Impossible("it has no region".to_owned()),
-                    "b" => Standing::Current(Status::Progressing, Some(now)),
-                    other => Standing::Behind(other.to_uppercase()),
+                    "a" => VersionState::Impossible("it has no region".to_owned()),
+                    "b" => VersionState::Current(Status::Progressing, Some(now)),
+                    other => VersionState::Behind(other.to_uppercase()),
                 }
             },
         )

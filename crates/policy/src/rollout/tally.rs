@@ -23,7 +23,7 @@ use crate::status::Found;
 pub struct Tally {
     uid: Option<String>,
     generation: Option<i64>,
-    clusters: HashMap<Arc<str>, Known>,
+    clusters: HashMap<Arc<str>, CountedCluster>,
     found: Found,
     /// What the root policy says of all clusters.
     compliant: Option<ComplianceState>,
@@ -34,7 +34,7 @@ pub struct Tally {
 
 /// What is known of a cluster.
 #[derive(Debug, Clone, PartialEq)]
-struct Known {
+struct CountedCluster {
     /// Where its entry is in the status of the root policy.
     place: usize,
     /// What this entry says.
@@ -143,7 +143,7 @@ impl Tally {
         if let Some(count) = self.progress.count_of(&status) {
             *count += 1;
         }
-        let known = Known {
+        let known = CountedCluster {
             place,
             compliant: entry.compliant.clone(),
             is_frozen: is_done && start.is_some_and(|start| since < start),

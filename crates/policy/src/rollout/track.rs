@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bellwether_api::meta::MicroTime;
 use bellwether_api::policy::{ClusterCompliance, Policy, RolloutStatus};
-use bellwether_placement::rollout::Standing;
+use bellwether_placement::rollout::VersionState;
 use jiff::Timestamp;
 
 use super::{Mark, Mode, Observed, Write, engine_status};
@@ -221,11 +221,11 @@ impl<'a> Track<'a> {
     }
 
     /// How the rollout sees the cluster.
-    pub(super) fn standing(&self) -> Standing<()> {
+    pub(super) fn standing(&self) -> VersionState<()> {
         match &self.refused {
-            Some(refused) if self.write.is_some() => Standing::Impossible(refused.clone()),
-            _ if self.is_waiting() => Standing::Behind(()),
-            _ => Standing::Current(engine_status(&self.status), Some(self.since)),
+            Some(refused) if self.write.is_some() => VersionState::Impossible(refused.clone()),
+            _ if self.is_waiting() => VersionState::Behind(()),
+            _ => VersionState::Current(engine_status(&self.status), Some(self.since)),
         }
     }
 
@@ -243,7 +243,7 @@ impl<'a> Track<'a> {
     pub(super) fn to_mark(&self) -> Option<Mark> {
         let status = match self.replica {
             Some(it) => to_be_marked(&self.status, it, self.since, self.write.is_none()),
-            None => to_be_said(&self.status, None, false),
+            None => status_to_write(&self.status, None, false),
         }?;
         Some(Mark {
             cluster: Arc::clone(self.cluster),
@@ -291,10 +291,10 @@ pub(super) fn to_be_marked(
 ) -> Option<RolloutStatus> {
     let said = replica.report.rollout_status.as_ref();
     let is_about_this = is_kept && replica.is_rollout_status_current(since);
-    to_be_said(status, said, is_about_this)
+    status_to_write(status, said, is_about_this)
 }
 
-fn to_be_said(
+fn status_to_write(
     status: &RolloutStatus,
     said: Option<&RolloutStatus>,
     is_about_this: bool,

@@ -189,7 +189,7 @@ async fn an_object_of_somebody_else_is_left_alone() {
     let theirs = config_map("a", "theirs");
     objects.create(&resource, "default", &theirs).await.unwrap();
     let outcomes = bed.deliver(&THREE_WAY, &[("a", "1"), ("b", "1")]).await;
-    let refused = "ConfigMap default/a exists, but is managed by nobody".to_owned();
+    let refused = "ConfigMap default/a exists, but has no owner".to_owned();
     assert_eq!(effects(&outcomes), [Err(refused), Ok(Effect::Wrote)]);
     bed.deliver(&THREE_WAY, &[]).await;
     let live = bed.live("a").await.unwrap();

@@ -38,7 +38,7 @@ struct States {
 
 /// What a work should have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish<'a> {
+pub(super) struct WantedContent<'a> {
     /// The replica set.
     pub(super) set: &'a ManifestWorkReplicaSet,
     /// The content follows from the replica set alone: only then an answer can be remembered.
@@ -49,7 +49,7 @@ pub(super) struct Wish<'a> {
     pub(super) spec: &'a ManifestWorkSpec,
 }
 
-impl Wish<'_> {
+impl WantedContent<'_> {
     fn states(&self, work: &ManifestWork) -> Option<States> {
         self.is_shared.then_some(())?;
         Some(States {
@@ -63,12 +63,12 @@ impl Wish<'_> {
 
 impl Memo {
     /// True if a work has the content that it should have.
-    pub(super) fn is_same(&self, wish: Wish<'_>, work: &ManifestWork) -> bool {
+    pub(super) fn is_same(&self, wanted: WantedContent<'_>, work: &ManifestWork) -> bool {
         let compare = || {
             self.compared.fetch_add(1, Ordering::Relaxed);
-            template::is_same_spec(wish.spec, &work.spec)
+            template::is_same_spec(wanted.spec, &work.spec)
         };
-        let (Some(uid), Some(of)) = (&work.metadata.uid, wish.states(work)) else {
+        let (Some(uid), Some(of)) = (&work.metadata.uid, wanted.states(work)) else {
             return compare();
         };
         let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,7 @@ use super::{Outlook, Placed};
 use crate::conditions::{ConditionUpdate, Conditions};
 
 /// One thing that is said.
-struct Said<'a> {
+struct NewCondition<'a> {
     name: &'static str,
     holds: bool,
     reason: &'static str,
@@ -24,7 +24,7 @@ struct Said<'a> {
 
 fn with<'a>(
     previous: &[Condition],
-    said: impl IntoIterator<Item = Said<'a>>,
+    said: impl IntoIterator<Item = NewCondition<'a>>,
     now: Timestamp,
 ) -> Vec<Condition> {
     let mut conditions = Conditions::new(previous, now);
@@ -51,7 +51,7 @@ pub(super) fn invalid_name(
     let message = format!(
         "the works of this replica set would be labelled {owner:?}, which is not a valid label value: {problem}"
     );
-    let said = Said {
+    let said = NewCondition {
         name: condition::MANIFESTWORK_APPLIED,
         holds: false,
         reason: reason::INVALID_MANIFEST_WORK_NAME,
@@ -140,7 +140,7 @@ pub(super) fn of(
         .first()
         .map(|name| format!("there is no Placement {name} in this namespace"));
     let is_done = findings.is_done();
-    let rolled_out = Said {
+    let rolled_out = NewCondition {
         name: condition::PLACEMENT_ROLLED_OUT,
         holds: is_done,
         reason: if is_done {
@@ -230,7 +230,7 @@ fn verified<'a>(
     missing: Option<&'a str>,
     is_wrong: bool,
     selected: &'a str,
-) -> Said<'a> {
+) -> NewCondition<'a> {
     let (holds, why) = if missing.is_some() {
         (false, reason::PLACEMENT_DECISION_NOT_FOUND)
     } else if is_wrong {
@@ -240,7 +240,7 @@ fn verified<'a>(
     } else {
         (true, reason::AS_EXPECTED)
     };
-    Said {
+    NewCondition {
         name: condition::PLACEMENT_VERIFIED,
         holds,
         reason: why,
@@ -248,7 +248,7 @@ fn verified<'a>(
     }
 }
 
-fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> Said<'a> {
+fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> NewCondition<'a> {
     let is_well = summary.progressing == 0 && summary.degraded == 0;
     let (holds, why) = if !problems.is_empty() {
         (false, reason::NOT_AS_EXPECTED)
@@ -261,7 +261,7 @@ fn applied<'a>(summary: &WorkSummary, problems: &'a str, available: &'a str) -> 
     } else {
         (false, reason::NOT_AS_EXPECTED)
     };
-    Said {
+    NewCondition {
         name: condition::MANIFESTWORK_APPLIED,
         holds,
         reason: why,

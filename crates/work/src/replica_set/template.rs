@@ -30,7 +30,7 @@ pub(super) fn fill(
     let mut spec = serde_json::to_value(template).map_err(|error| error.to_string())?;
     fill_value(&mut spec, &about, programs, &mut budget, 0)?;
     serde_json::from_value(spec)
-        .map_err(|error| format!("the template is none with these values: {error}"))
+        .map_err(|error| format!("the template is invalid with these values: {error}"))
 }
 
 /// What expressions see of a cluster.

@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 8;
 
 /// How a rollout stood: as much of a [`Report`] as the next one is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct RolloutSnapshot {
     stage: Stage,
     retried_at: Option<Timestamp>,
     /// How far clusters were, by placement; those that had not started are missing.
@@ -36,7 +36,7 @@ pub struct Transition {
     pub message: String,
 }
 
-impl Standing {
+impl RolloutSnapshot {
     /// How a rollout stands now.
     pub fn of(report: &Report) -> Self {
         let steps = report.placements.iter().map(|placement| {

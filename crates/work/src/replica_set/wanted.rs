@@ -13,7 +13,7 @@ use bellwether_api::work::names::{annotation, label};
 use bellwether_api::work::{ManifestWork, ManifestWorkSpec};
 use sha2::{Digest as _, Sha256};
 
-use super::memo::{Memo, Wish};
+use super::memo::{Memo, WantedContent};
 use super::{Observed, Plan, handover, template};
 use crate::Programs;
 use crate::admission::check_new_spec;
@@ -96,13 +96,13 @@ impl<'a> Wanted<'a> {
         let is_live = |work: &&&Arc<ManifestWork>| work.metadata.deletion_timestamp.is_none();
         let live: Vec<_> = there.iter().filter(is_live).collect();
         let is_same = |part: usize, spec: &ManifestWorkSpec, work: &ManifestWork| {
-            let wish = Wish {
+            let wanted = WantedContent {
                 set: self.observed.set,
                 is_shared: !self.has_values(),
                 part,
                 spec,
             };
-            handover::has_labels(work, &self.labels(part)) && memo.is_same(wish, work)
+            handover::has_labels(work, &self.labels(part)) && memo.is_same(wanted, work)
         };
         live.len() == parts.len()
             && parts

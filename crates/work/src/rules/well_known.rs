@@ -12,7 +12,7 @@ pub const OF_ROLLOUTS: [&str; 2] = [condition::PROGRESSING, condition::DEGRADED]
 pub fn conclude(name: &str, object: &Value, past: Past) -> Option<Conclusion> {
     let (holds, message) = facts(name, object, past)?;
     Some(match message {
-        Some(message) => Conclusion::said(name, holds, message),
+        Some(message) => Conclusion::with_message(name, holds, message),
         None => Conclusion::plain(name, holds),
     })
 }

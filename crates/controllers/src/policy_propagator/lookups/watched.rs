@@ -19,7 +19,7 @@ use crate::policy_propagator::Triggers;
 
 /// What is asked of the objects of a kind.
 #[derive(Clone, Copy)]
-pub(super) enum Asked<'a> {
+pub(super) enum ObjectQuery<'a> {
     /// The one of that name.
     One(&'a str),
     /// Those that a selector matches.
@@ -166,12 +166,12 @@ impl Watch {
         Self { objects, interests }
     }
 
-    pub(super) fn asked_by(&self, root: &ObjectKey, asked: Asked<'_>) {
+    pub(super) fn asked_by(&self, root: &ObjectKey, asked: ObjectQuery<'_>) {
         let mut interests = self.interests.lock();
         let interest = interests.entry(root.clone()).or_default();
         match asked {
-            Asked::One(name) => drop(interest.names.insert(name.to_owned())),
-            Asked::Some(_) => interest.has_lists = true,
+            ObjectQuery::One(name) => drop(interest.names.insert(name.to_owned())),
+            ObjectQuery::Some(_) => interest.has_lists = true,
         }
     }
 
@@ -191,7 +191,7 @@ pub(super) async fn check_rights(
     account: &str,
     kind: &Kind,
     namespace: &str,
-    asked: Asked<'_>,
+    asked: ObjectQuery<'_>,
 ) -> Result<(), Unanswered> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), account_namespace);
     if accounts.get_opt(account).await?.is_none() {
@@ -202,8 +202,8 @@ pub(super) async fn check_rights(
     }
     let user = format!("system:serviceaccount:{account_namespace}:{account}");
     let (verb, name) = match asked {
-        Asked::One(name) => ("get", Some(name.to_owned())),
-        Asked::Some(_) => ("list", None),
+        ObjectQuery::One(name) => ("get", Some(name.to_owned())),
+        ObjectQuery::Some(_) => ("list", None),
     };
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {

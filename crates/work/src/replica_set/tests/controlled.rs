@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::replica_set::control::Request;
-use crate::replica_set::transition::Standing;
+use crate::replica_set::transition::RolloutSnapshot;
 
 /// A replica set on a hub, step by step.
 struct Story {
     set: ManifestWorkReplicaSet,
     works: Vec<Arc<ManifestWork>>,
-    standing: Option<Standing>,
+    snapshot: Option<RolloutSnapshot>,
     now: Timestamp,
 }
 
@@ -17,7 +17,7 @@ impl Story {
         Self {
             set: set(strategy),
             works: Vec::new(),
-            standing: None,
+            snapshot: None,
             now: NOW.parse().unwrap(),
         }
     }
@@ -73,10 +73,10 @@ impl Story {
         };
         let (plan, report) = plan_and_report(&observed, &Programs::default(), &Memo::default());
         let report = report.unwrap();
-        let before = self.standing.take();
-        let before = before.unwrap_or_else(|| Standing::before(&self.set, &report));
+        let before = self.snapshot.take();
+        let before = before.unwrap_or_else(|| RolloutSnapshot::before(&self.set, &report));
         let events = before.transitions(&report);
-        self.standing = Some(Standing::of(&report));
+        self.snapshot = Some(RolloutSnapshot::of(&report));
         let mut started = Vec::new();
         for work in &plan.write {
             let cluster = work.metadata.namespace.clone().unwrap();
@@ -131,7 +131,7 @@ fn a_paused_rollout_starts_nothing_until_it_is_resumed() {
         "the rollout is paused; p: 1 of 3 clusters are done"
     );
     // A hub that starts again knows it from the object.
-    story.standing = None;
+    story.snapshot = None;
     assert!(story.starts().is_empty());
     story.ask(Request::Resume);
     assert_eq!(story.starts(), ["b"]);
@@ -241,7 +241,7 @@ fn what_happens_to_a_rollout_is_recorded_once() {
     let resumed = "RolloutResumed: the rollout goes on; p: 0 of 3 clusters are done";
     assert_eq!(events(&mut story), [resumed]);
     // What a hub that starts again sees first has been recorded by the one before.
-    story.standing = None;
+    story.snapshot = None;
     assert!(events(&mut story).is_empty());
     story.reports("b", &WELL);
     story.pass(60);

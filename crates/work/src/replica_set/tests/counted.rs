@@ -1,7 +1,7 @@
 //! Counting changes of works gives what a plan gives.
 
 use super::*;
-use crate::replica_set::transition::Standing;
+use crate::replica_set::transition::RolloutSnapshot;
 
 /// What works may say of themselves.
 const REPORTS: [&[(&str, &str)]; 5] = [
@@ -130,14 +130,14 @@ fn numbers() -> impl FnMut(usize) -> usize {
 
 /// What a plan and what was counted say is the same.
 #[track_caller]
-fn assert_same(counted: &Counted, (plan, report): &(Plan, Report), standing: &mut Standing) {
+fn assert_same(counted: &Counted, (plan, report): &(Plan, Report), snapshot: &mut RolloutSnapshot) {
     assert_eq!(counted.plan.status, plan.status);
     assert_eq!(counted.plan.write, plan.write);
     assert_eq!(counted.plan.delete, plan.delete);
     assert_eq!(counted.stage, report.stage());
-    let events = standing.transitions(report);
-    assert_eq!(standing.count(counted), events);
-    assert_eq!(*standing, Standing::of(report));
+    let events = snapshot.transitions(report);
+    assert_eq!(snapshot.count(counted), events);
+    assert_eq!(*snapshot, RolloutSnapshot::of(report));
     // It may wake too early, and then plan, but not too late.
     let is_late = match (counted.plan.wake_at, plan.wake_at) {
         (_, None) => false,
@@ -152,16 +152,16 @@ fn assert_same(counted: &Counted, (plan, report): &(Plan, Report), standing: &mu
 #[track_caller]
 fn take_in(
     world: &mut World,
-    standing: &mut Standing,
+    snapshot: &mut RolloutSnapshot,
     changes: &BTreeMap<Arc<str>, bool>,
 ) -> (BTreeMap<Arc<str>, bool>, bool) {
     let planned = world.plan(&Memo::default());
     let counted = world.count(changes);
     if let Some(counted) = &counted {
-        assert_same(counted, &planned, standing);
+        assert_same(counted, &planned, snapshot);
     } else {
         world.plan(&world.memo);
-        *standing = Standing::of(&planned.1);
+        *snapshot = RolloutSnapshot::of(&planned.1);
     }
     (world.write(&planned.0), counted.is_some())
 }
@@ -172,7 +172,7 @@ fn check(strategy: Value) -> usize {
     let mut counted_often = 0;
     let mut world = World::new(strategy, &["a", "b", "c", "d", "e", "f"]);
     let (_, report) = world.plan(&world.memo);
-    let mut standing = Standing::of(&report);
+    let mut snapshot = RolloutSnapshot::of(&report);
     for _ in 0..400 {
         // Mostly well, so that there is something to count.
         let mut changed = BTreeMap::new();
@@ -183,7 +183,7 @@ fn check(strategy: Value) -> usize {
             };
             changed.insert(world.report(random(6), conditions), true);
         }
-        let (written, is_counted) = take_in(&mut world, &mut standing, &changed);
+        let (written, is_counted) = take_in(&mut world, &mut snapshot, &changed);
         assert!(written.is_empty());
         counted_often += usize::from(is_counted);
     }
@@ -202,14 +202,14 @@ fn roll_out(strategy: &Value, groups: &[&[&str]]) -> (usize, usize) {
         .map(|(index, names)| Group::new("", i64::try_from(index).unwrap(), names.iter().copied()));
     world.placements.get_mut("p").unwrap().groups = numbered.collect();
     let (_, report) = world.plan(&world.memo);
-    let mut standing = Standing::of(&report);
+    let mut snapshot = RolloutSnapshot::of(&report);
     let (mut counted, mut of) = (0, 0);
     for round in 0..600 {
         if round % 60 == 0 {
             world.change_template(round / 60 + 1);
             world.plan(&world.memo);
             let planned = world.plan(&Memo::default());
-            standing = Standing::of(&planned.1);
+            snapshot = RolloutSnapshot::of(&planned.1);
             world.write(&planned.0);
             continue;
         }
@@ -221,7 +221,7 @@ fn roll_out(strategy: &Value, groups: &[&[&str]]) -> (usize, usize) {
         let mut changes = BTreeMap::from([(world.report(random(all.len()), conditions), true)]);
         // What starts is seen one after the other, and sometimes later than the next report.
         while !changes.is_empty() {
-            let (written, is_counted) = take_in(&mut world, &mut standing, &changes);
+            let (written, is_counted) = take_in(&mut world, &mut snapshot, &changes);
             counted += usize::from(is_counted);
             of += 1;
             changes = written;
@@ -267,10 +267,10 @@ fn reports_are_counted_while_a_rollout_is_paused() {
     world.set.metadata.annotations = Some(BTreeMap::from([paused]));
     world.change_template(2);
     let (_, report) = world.plan(&world.memo);
-    let mut standing = Standing::of(&report);
+    let mut snapshot = RolloutSnapshot::of(&report);
     for conditions in [&FAILED, &WELL] {
         let changes = BTreeMap::from([(world.report(1, conditions), true)]);
-        let (written, is_counted) = take_in(&mut world, &mut standing, &changes);
+        let (written, is_counted) = take_in(&mut world, &mut snapshot, &changes);
         assert!(is_counted && written.is_empty());
     }
 }
