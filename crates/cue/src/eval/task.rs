@@ -255,6 +255,12 @@ impl Evaluator {
         self.progress += 1;
     }
 
+    /// The declaration of that number in a struct literal.
+    fn declaration(&self, literal: StructId, index: u32) -> Option<Decl> {
+        let decls = &self.program.structure(literal).decls;
+        decls.get(index as usize).copied()
+    }
+
     fn run_dynamic(
         &mut self,
         node: NodeId,
@@ -267,12 +273,7 @@ impl Evaluator {
             kind,
             value,
             meta,
-        }) = self
-            .program
-            .structure(literal)
-            .decls
-            .get(index as usize)
-            .copied()
+        }) = self.declaration(literal, index)
         else {
             return Ok(());
         };
@@ -329,12 +330,7 @@ impl Evaluator {
             value,
             alias,
             meta,
-        }) = self
-            .program
-            .structure(literal)
-            .decls
-            .get(index as usize)
-            .copied()
+        }) = self.declaration(literal, index)
         else {
             return Ok(());
         };
