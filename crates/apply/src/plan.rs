@@ -52,13 +52,6 @@ pub enum Step {
     },
 }
 
-impl Step {
-    /// Returns true if it changes the object.
-    pub fn is_write(&self) -> bool {
-        !matches!(self, Self::Read | Self::Leave)
-    }
-}
-
 /// A patch of an object, and how it is to be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
