@@ -1,4 +1,4 @@
-//! Following the objects of a kind: a list, and a watch from there on, forever.
+//! Feeds of the objects of a kind: a list, then watches from there on, until cancelled.
 //!
 //! Objects pass as the text that the server sent, so that each listener reads as much of them as it
 //! needs. Between two events a feed holds no buffer: a process has thousands of them, and most are
@@ -17,16 +17,16 @@ use serde_json::value::RawValue;
 
 use crate::cluster_handle::ClusterHandle;
 
-/// How many objects a page of a list has.
+/// Number of objects in a page of a list.
 const PAGE: u32 = 500;
-/// How long a list, or the beginning of a watch, is waited for.
+/// Time limit for a list, and for the start of a watch.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long to wait after a failure, at first and at most.
+/// Delay after a failure: the first, and the longest.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(30);
-/// After how long a server is asked to end a watch, in seconds.
+/// Timeout in seconds that the server is asked to end a watch after.
 const WATCH_SECONDS: u32 = 290;
-/// After how long a watch that says nothing is taken for dead: the server should have ended it.
+/// Time after which a silent watch is considered broken: the server should have ended it.
 const DEAD_AFTER: Duration = Duration::from_secs(320);
 
 /// Which objects of a kind are followed; all of them by default.
@@ -68,7 +68,7 @@ impl Selection {
         self
     }
 
-    /// Says so to the server.
+    /// Asks the server for metadata only, if that is all that is wanted.
     fn ask(&self, request: &mut http::Request<Vec<u8>>, form: &'static str) {
         if self.is_metadata_only {
             let accepted = HeaderValue::from_static(form);
@@ -103,7 +103,7 @@ pub enum FeedError {
     /// It does not answer.
     #[error("no answer within a minute")]
     Silence,
-    /// It answers what nobody understands.
+    /// Its answer cannot be parsed.
     #[error("cannot read the answer: {0}")]
     Unreadable(#[from] serde_json::Error),
     /// The request cannot be sent.
@@ -112,12 +112,12 @@ pub enum FeedError {
 }
 
 impl FeedError {
-    /// Whether the server has no such kind, or does not let us see it.
+    /// Returns true if the server does not have the kind, or denies access to it.
     pub fn is_refusal(&self) -> bool {
         [403, 404].contains(&self.code())
     }
 
-    /// Whether the server no longer knows what happened since the version that we know.
+    /// Returns true if the server no longer has the changes since the last known version.
     fn is_outdated(&self) -> bool {
         self.code() == 410
     }
@@ -131,7 +131,7 @@ impl FeedError {
 }
 
 /// Follows the objects at a path such as `/api/v1/configmaps`, and reports every event. It
-/// never ends; what breaks is taken up again.
+/// never ends; interrupted watches are resumed.
 pub async fn follow(
     cluster: impl Into<ClusterHandle>,
     path: &str,
@@ -181,7 +181,7 @@ impl Feed<'_> {
         }
     }
 
-    /// Tells all objects, and returns the version of the list.
+    /// Lists all objects, reports each of them, and returns the version of the list.
     async fn list(&mut self) -> Result<String, FeedError> {
         (self.on_event)(FeedEvent::ListStarted);
         let client = self.cluster.client();
@@ -209,7 +209,7 @@ impl Feed<'_> {
         }
     }
 
-    /// One watch until it ends; whether anything was heard. A connection that breaks is an end: the
+    /// Watches until the watch ends, and returns true if there was any event. A broken connection is an end: the
     /// next watch begins where it broke.
     async fn watch(&mut self, version: &mut String) -> Result<bool, FeedError> {
         let params = WatchParams {
@@ -236,7 +236,7 @@ impl Feed<'_> {
         Ok(heard)
     }
 
-    /// Tells what a line of a watch says.
+    /// Reports the event in a line of a watch.
     fn handle_line(&mut self, line: &str, version: &mut String) -> Result<(), FeedError> {
         let line: Line<'_> = serde_json::from_str(line)?;
         let object = line.object.get();
@@ -254,8 +254,8 @@ impl Feed<'_> {
         Ok(())
     }
 
-    /// Waits, longer with each failure. Who follows something else waits a little longer or
-    /// shorter, so that a fleet does not come back all at once.
+    /// Waits, longer with each failure. The delay differs a little between feeds, so that a fleet does
+    /// not reconnect all at once.
     async fn pause(&mut self) {
         let mut hasher = DefaultHasher::new();
         (self.path, self.selection, self.wait).hash(&mut hasher);
@@ -299,7 +299,7 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// What is read of an object to know how far a watch has come.
+/// The part of an object that has its version.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
