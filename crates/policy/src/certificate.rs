@@ -169,7 +169,10 @@ impl NamePatterns {
         };
         Self {
             allowed: pattern("allowedSANPattern", spec.allowed_san_pattern.as_deref()),
-            disallowed: pattern("disallowedSANPattern", spec.disallowed_san_pattern.as_deref()),
+            disallowed: pattern(
+                "disallowedSANPattern",
+                spec.disallowed_san_pattern.as_deref(),
+            ),
             problems,
         }
     }
@@ -262,8 +265,7 @@ pub fn evaluate(
             .non_compliant_certificates_list
             .insert(certificate.secret.clone(), bad(certificate));
     }
-    let is_compliant =
-        by_fault.is_empty() && patterns.problems.is_empty() && !selected.is_empty();
+    let is_compliant = by_fault.is_empty() && patterns.problems.is_empty() && !selected.is_empty();
     let state = if is_compliant {
         ComplianceState::Compliant
     } else {
