@@ -24,6 +24,7 @@ use bellwether_cue::host::{Budget, Template};
 use bellwether_cue::parser::parse_file;
 use serde_json::{Map, Value, json};
 
+use crate::attributes;
 use crate::definition::{DefinitionKind, compile};
 
 /// The namespace of definitions for all namespaces.
@@ -177,8 +178,20 @@ fn object(type_name: &str, header: &Value, template: &str) -> Result<Value, File
     }
     let mut spec = match &header["attributes"] {
         Value::Object(attributes) => attributes.clone(),
-        _ => Map::new(),
+        Value::Null => Map::new(),
+        other => {
+            return Err(FileError::Layout(format!(
+                "{type_name}: attributes has to be a struct, and is {other}"
+            )));
+        }
     };
+    let problems = attributes::problems(kind, "attributes", &Value::Object(spec.clone()));
+    if !problems.is_empty() {
+        return Err(FileError::Layout(format!(
+            "{type_name}: {}",
+            problems.join(", ")
+        )));
+    }
     spec.insert(
         "schematic".to_owned(),
         json!({"cue": {"template": template}}),
@@ -238,6 +251,14 @@ mod tests {
         check_refused("x: {type: \"trait\"}\n", "template is missing");
         check_refused("x: {type: \"thing\"}\ntemplate: {}\n", "none of component");
         check_refused("template: {}\n", "named after the type");
+        check_refused(
+            "x: {type: \"trait\", attributes: appliesToWorkload: [\"*\"]}\ntemplate: {}\n",
+            "x: attributes.appliesToWorkload is not a field of TraitDefinition",
+        );
+        check_refused(
+            "x: {type: \"trait\", attributes: 1}\ntemplate: {}\n",
+            "attributes has to be a struct",
+        );
         check_refused("x: {\n", "my.cue:");
         check_refused(
             "x: {type: \"trait\"}\ntemplate: {patch: nowhere.x\nparameter: {}}\n",

@@ -2,7 +2,7 @@
 //!
 //! | stage | module | result |
 //! |---|---|---|
-//! | definitions | [`definition`], [`file`](mod@file), [`catalog`], [`definition_revision`] | templates, compiled once for each revision of a definition |
+//! | definitions | [`definition`], [`file`](mod@file), [`attributes`], [`catalog`], [`definition_revision`] | templates, compiled once for each revision of a definition |
 //! | changes | [`scoped`] | what policies make of the application before it is rendered |
 //! | application | [`appfile`], [`default_steps`](mod@default_steps), [`environment`] | components with their definitions, policies, and the steps that deliver them |
 //! | placement | [`placement`], [`overrides`] | which components go where, and what changes there |
@@ -23,22 +23,23 @@
 
 pub mod admission;
 pub mod appfile;
+pub mod attributes;
 pub mod blue_green;
 pub mod builtin;
 pub mod catalog;
 pub mod chart;
 pub mod configuration;
 pub mod context;
-pub mod definition;
 pub mod decode;
 pub mod default_steps;
+pub mod definition;
 pub mod definition_revision;
 pub mod deliver;
 pub mod dispatch;
 pub mod distribution;
 pub mod document;
-pub mod error;
 pub mod environment;
+pub mod error;
 pub mod file;
 pub mod files;
 pub mod garbage;
