@@ -1,6 +1,7 @@
 //! Objects of an application on a member: they go there in a work, and what is known of them comes back in its status.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod asked;
+
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -10,13 +11,14 @@ use bellwether_json::path::str_at;
 use serde_json::{Value, json};
 
 use crate::context::AppContext;
-use crate::definition::Definition;
 use crate::dispatch::{DispatchError, describe};
 use crate::label::Manifest;
 use crate::path;
 use crate::resource_policy::{
     Affect, GarbageCollectStrategy, Propagation, ResourcePolicies, UpdateOperation,
 };
+
+pub use self::asked::AskedFields;
 
 /// Values that come back of all objects, by the field that they are of.
 const FEEDBACK: [&str; 14] = [
@@ -35,105 +37,6 @@ const FEEDBACK: [&str; 14] = [
     "spec.replicas",
     "spec.clusterIP",
 ];
-
-/// Fields that are lists or maps: only single values come back.
-const STRUCTURES: [&str; 11] = [
-    "metadata",
-    "spec",
-    "status",
-    "conditions",
-    "loadBalancer",
-    "ingress",
-    "labels",
-    "annotations",
-    "template",
-    "containers",
-    "ports",
-];
-
-/// Fields that snippets look at, besides those that come back of all objects.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AskedFields {
-    /// Of what a component is.
-    pub output: BTreeSet<String>,
-    /// Of further objects, by the name of the output.
-    pub outputs: BTreeMap<String, BTreeSet<String>>,
-}
-
-impl AskedFields {
-    /// What the snippets of a definition look at.
-    pub fn of(definition: &Definition) -> Self {
-        let mut asked = Self::default();
-        for snippet in ["healthPolicy", "customStatus", "details"] {
-            let source = str_at(&definition.object, &["spec", "status", snippet]);
-            asked.scan(source.unwrap_or_default());
-        }
-        asked
-    }
-
-    fn scan(&mut self, source: &str) {
-        for (at, marker) in source.match_indices("context.output") {
-            let rest = &source[at + marker.len()..];
-            let (names, rest_of_object) = match rest.strip_prefix('s') {
-                Some(rest) => match reference(rest).split_first() {
-                    Some((output, steps)) => (Some(output.clone()), steps.to_vec()),
-                    None => continue,
-                },
-                None => (None, reference(rest)),
-            };
-            let is_value = |step: &String| !STRUCTURES.contains(&step.as_str());
-            if !rest_of_object.last().is_some_and(is_value) {
-                continue;
-            }
-            let field = rest_of_object.join(".").replace(".[", "[");
-            match names {
-                None => self.output.insert(field),
-                Some(output) => self.outputs.entry(output).or_default().insert(field),
-            };
-        }
-    }
-
-    /// What is asked of one object.
-    pub fn of_manifest(&self, manifest: &Manifest) -> impl Iterator<Item = &str> {
-        let fields = if manifest.resource.is_empty() {
-            Some(&self.output)
-        } else {
-            self.outputs.get(&manifest.resource)
-        };
-        fields.into_iter().flatten().map(String::as_str)
-    }
-}
-
-/// The names and indexes that follow in a reference: `.status.items[0].name`.
-fn reference(source: &str) -> Vec<String> {
-    let mut steps = Vec::new();
-    let mut rest = source;
-    loop {
-        let (step, after) = if let Some(inner) = rest.strip_prefix('.') {
-            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let end = inner.find(|c| !is_part(c)).unwrap_or(inner.len());
-            (inner[..end].to_owned(), &inner[end..])
-        } else if let Some((name, after)) = rest
-            .strip_prefix("[\"")
-            .and_then(|inner| inner.split_once("\"]"))
-        {
-            (name.to_owned(), after)
-        } else if let Some((index, after)) = rest
-            .strip_prefix('[')
-            .and_then(|inner| inner.split_once(']'))
-            .filter(|(index, _)| index.parse::<u16>().is_ok())
-        {
-            (format!("[{index}]"), after)
-        } else {
-            return steps;
-        };
-        if step.is_empty() || step.contains('.') || step.contains('/') {
-            return steps;
-        }
-        steps.push(step);
-        rest = after;
-    }
-}
 
 /// Name of the work of an application.
 pub fn work_name(namespace: &str, name: &str) -> String {
@@ -514,27 +417,6 @@ mod tests {
         let recreate = json!({"strategy": {"recreateFields": ["data.a"]}});
         let refused = strategy_of(policy("resource-update", recreate));
         assert!(refused.unwrap_err().contains("recreateFields"));
-    }
-
-    #[test]
-    fn what_snippets_look_at_is_asked_for() {
-        let health = "isHealth: context.output.status.phase == \"Up\" && context.output.status.items[0].ready\n\
-            if context.outputs.ingress.status.loadBalancer.ingress[0].ip != _|_ {x: context.output.status.conditions}\n\
-            y: context.outputs[\"my-service\"].spec.clusterIP";
-        let object = json!({"spec": {"status": {"healthPolicy": health}}});
-        let asked = AskedFields::of(&Definition::new(DefinitionKind::Component, "x", object));
-        let set = |fields: &[&str]| fields.iter().map(|field| (*field).to_owned()).collect();
-        let expected = AskedFields {
-            output: set(&["status.phase", "status.items[0].ready"]),
-            outputs: BTreeMap::from([
-                (
-                    "ingress".to_owned(),
-                    set(&["status.loadBalancer.ingress[0].ip"]),
-                ),
-                ("my-service".to_owned(), set(&["spec.clusterIP"])),
-            ]),
-        };
-        assert_eq!(asked, expected);
     }
 
     #[test]
