@@ -9,6 +9,8 @@ mod mappings;
 pub mod probe;
 mod status_comparison;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use bellwether_api::policy::{ConfigurationPolicyStatus, TemplateCompliance};
 use bellwether_template::World;

@@ -22,6 +22,7 @@ pub mod certificate;
 pub mod compliance;
 pub mod config_policy;
 pub mod dryrun;
+mod field_names;
 pub mod operator;
 pub mod propagation;
 pub mod report;

@@ -343,14 +343,12 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Written, 
     let is_plain = style == ScalarStyle::Plain;
     let tag = tag.map(|tag| tag.suffix_in_namespace(CORE_NAMESPACE));
     let tag = tag.as_ref().map(|tag| tag.as_deref());
-    let string = || Node::String(text.to_owned());
     let node = match tag {
         None if is_plain => typed(resolve_v3(text), text),
-        None => string(),
         Some(Some("binary")) => binary(text)?,
         Some(Some(name @ ("bool" | "int" | "float" | "null" | "timestamp"))) => tagged(name, text)?,
-        // `!!str`, and tags of others: Go leaves the text as it is.
-        Some(_) => string(),
+        // Quoted, `!!str`, and tags of others: Go leaves the text as it is.
+        _ => Node::String(text.to_owned()),
     };
     let is_merge = text == "<<" && (tag.is_none() && is_plain || tag == Some(Some("merge")));
     Ok(Written {

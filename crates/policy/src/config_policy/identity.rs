@@ -16,6 +16,15 @@ pub(super) struct Identity<'d> {
 /// Reads apiVersion, kind, name and namespace, which have to be texts.
 pub(super) fn identity(definition: &Value) -> Result<Identity<'_>, Stop> {
     let metadata = &definition["metadata"];
+    let stop = |error: String| {
+        let message = "Error parsing the namespace from the object definition".to_owned();
+        let finding = Finding::with_message(false, reason::DECODE_ERROR, message);
+        Stop::found(finding, None, Some(error))
+    };
+    // A definition that is null or absent is no text at all in Go.
+    if definition.is_null() {
+        return Err(stop("unexpected end of JSON input".to_owned()));
+    }
     let wrong = |field: &str, value: &Value| {
         let kind = match value {
             Value::Null => "null",
@@ -25,12 +34,9 @@ pub(super) fn identity(definition: &Value) -> Result<Identity<'_>, Stop> {
             Value::Array(_) => "array",
             Value::Object(_) => "object",
         };
-        let message = "Error parsing the namespace from the object definition".to_owned();
-        let finding = Finding::with_message(false, reason::DECODE_ERROR, message);
-        let error = format!(
+        stop(format!(
             "json: cannot unmarshal {kind} into Go struct field minimumMetadata.{field} of type string"
-        );
-        Stop::found(finding, None, Some(error))
+        ))
     };
     if !(metadata.is_null() || metadata.is_object()) {
         return Err(wrong("metadata", metadata));

@@ -1,11 +1,12 @@
 //! The list of object templates that a policy writes as a Go template.
 
 use bellwether_api::policy::ObjectTemplate;
-use bellwether_json::yaml::value_from_yaml;
+use bellwether_json::yaml::first_from_yaml;
 use bellwether_template::World;
 use serde_json::Value;
 
 use super::facts::Facts;
+use crate::field_names;
 use crate::template::{
     Context, Keys, ManagedContext, Question, Request, Resolved, Side, Source, resolve,
 };
@@ -33,7 +34,7 @@ pub(super) fn expand(
     world: &World<'_>,
 ) -> Result<Result<Expanded, RawError>, Vec<Question>> {
     if !Side::Managed.has_template(text) {
-        let templates = value_from_yaml(text)
+        let templates = first_from_yaml(text)
             .map_err(|error| {
                 format!(
                     "error converting YAML to JSON: yaml: line {}: {}",
@@ -100,12 +101,11 @@ fn list(value: Value) -> Result<Vec<ObjectTemplate>, String> {
         Value::Number(_) => return Err(wrong("number")),
         Value::Bool(_) => return Err(wrong("bool")),
     };
-    let item = |item: Value| match item {
-        Value::Object(mut fields) => {
-            let empty = || Value::String(String::new());
-            fields.entry("complianceType").or_insert_with(empty);
-            fields.entry("objectDefinition").or_insert(Value::Null);
-            let read = serde_json::from_value(Value::Object(fields));
+    let item = |mut item: Value| match item {
+        Value::Object(_) => {
+            field_names::rename(&mut item, &field_names::OBJECT_TEMPLATE);
+            field_names::complete(&mut item);
+            let read = serde_json::from_value(item);
             read.map_err(|error| format!("json: {error}"))
         }
         other => {

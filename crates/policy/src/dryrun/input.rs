@@ -2,9 +2,11 @@
 
 use bellwether_api::policy::{ConfigurationPolicy, EvaluationInterval, GROUP, RemediationAction};
 use bellwether_json::yaml::{
-    Dialect, DuplicateKeys, YamlError, YamlOptions, from_yaml_with, value_from_yaml_with,
+    Dialect, DuplicateKeys, YamlOptions, documents_from_yaml, from_yaml_with,
 };
 use serde_json::{Map, Value};
+
+use crate::field_names;
 
 /// How often a policy would be evaluated, which dry runs never do.
 const INTERVAL: &str = "10s";
@@ -18,13 +20,7 @@ pub(super) struct ReadPolicy {
 
 /// Reads a ConfigurationPolicy, or a Policy with one in it. It becomes one that informs.
 pub(super) fn policy(text: &str) -> Result<ReadPolicy, String> {
-    let options = YamlOptions {
-        duplicate_keys: DuplicateKeys::Error,
-        adds_final_break: false,
-        ..YamlOptions::default()
-    };
-    let text = first_document(text);
-    let value = value_from_yaml_with(text, options).map_err(|error| yaml_error(&error))?;
+    let value = document(first_document(text))?;
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let supported = format!("{GROUP}/v1");
     if api_version != supported {
@@ -55,6 +51,30 @@ pub(super) fn policy(text: &str) -> Result<ReadPolicy, String> {
     });
     policy.status = None;
     Ok(ReadPolicy { policy, has_others })
+}
+
+/// Reads a document without keys that occur twice.
+fn document(text: &str) -> Result<Value, String> {
+    const PROBLEM: &str = "error converting YAML to JSON: yaml:";
+    let options = YamlOptions {
+        adds_final_break: false,
+        ..YamlOptions::default()
+    };
+    let read = documents_from_yaml(text, options)
+        .map_err(|error| format!("{PROBLEM} line {}: {}", error.line, error.message))?;
+    let document = read.into_iter().next().unwrap_or_default();
+    if document.duplicates.is_empty() {
+        return Ok(document.value);
+    }
+    let keys: Vec<String> = document
+        .duplicates
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    Err(format!(
+        "{PROBLEM} unmarshal errors:\n  {}",
+        keys.join("\n  ")
+    ))
 }
 
 /// The first document of a text: what comes after it is not looked at.
@@ -106,7 +126,9 @@ fn template_of(policy: &Value) -> Result<(ConfigurationPolicy, bool), String> {
 }
 
 /// Reads a policy that has no fields but those that are known.
-fn strict(value: Value) -> Result<ConfigurationPolicy, String> {
+fn strict(mut value: Value) -> Result<ConfigurationPolicy, String> {
+    field_names::rename(&mut value, &field_names::CONFIGURATION_POLICY);
+    field_names::complete_all(&mut value);
     let wrong = |error: String| format!("error unmarshaling JSON: while decoding JSON: {error}");
     let policy: ConfigurationPolicy =
         serde_json::from_value(value).map_err(|error| wrong(format!("json: {error}")))?;
@@ -121,13 +143,6 @@ fn strict(value: Value) -> Result<ConfigurationPolicy, String> {
         Some(field) => Err(wrong(format!("json: unknown field {field:?}"))),
         None => Ok(policy),
     }
-}
-
-fn yaml_error(error: &YamlError) -> String {
-    format!(
-        "error converting YAML to JSON: yaml: line {}: {}",
-        error.line, error.message
-    )
 }
 
 /// Reads the objects of a cluster.
