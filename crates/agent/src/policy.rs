@@ -61,6 +61,12 @@ pub struct PolicyKey {
     pub policy: Arc<str>,
 }
 
+impl fmt::Display for PolicyKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.cluster, self.policy)
+    }
+}
+
 /// Fills a buffer with random bytes that nobody can guess.
 pub type Random = fn(&mut [u8]);
 
@@ -206,5 +212,9 @@ impl Reconcile for Worker {
             return standalone::reconcile(&self.0, &member, key, alone).await;
         }
         sync::reconcile(&self.0, &member, key).await
+    }
+
+    fn cluster_of(key: &PolicyKey) -> Option<&str> {
+        Some(&key.cluster)
     }
 }

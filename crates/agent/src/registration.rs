@@ -242,7 +242,8 @@ async fn membership(agent: Agent, hub: watch::Sender<Option<ClusterHandle>>) {
         if lasted > jiff::SignedDuration::from_mins(5) {
             wait = FIRST_RETRY;
         }
-        tokio::time::sleep(wait.mul_f64(1.0 + jitter(&agent.cluster))).await;
+        let jittered = wait.mul_f64(1.0 + jitter(&agent.cluster));
+        agent.clock.sleep(jittered).await;
         wait = (wait * 2).min(LAST_RETRY);
     }
 }
@@ -255,7 +256,7 @@ pub async fn join(agent: &Agent) -> Result<(), AgentError> {
             // Rights take effect at a real API server one after the other: the hub may have granted them just now.
             Err(error) if error.lacks_a_right() && attempts < RIGHTS_ATTEMPTS => {
                 attempts += 1;
-                tokio::time::sleep(RIGHTS_RETRY).await;
+                agent.clock.sleep(RIGHTS_RETRY).await;
             }
             joined => return joined.map(drop),
         }
@@ -397,7 +398,8 @@ async fn ask_to_join(agent: &Agent) -> Result<Credentials, AgentError> {
 async fn make_known(agent: &Agent, client: &Client) -> AgentError {
     let mut wait = FIRST_RETRY;
     loop {
-        tokio::time::sleep(wait.mul_f64(1.0 + jitter(&agent.cluster))).await;
+        let jittered = wait.mul_f64(1.0 + jitter(&agent.cluster));
+        agent.clock.sleep(jittered).await;
         match create_cluster(agent, client).await {
             Ok(true) => return std::future::pending().await,
             Ok(false) => wait = (wait * 2).min(LAST_RETRY),

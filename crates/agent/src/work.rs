@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use bellwether_runtime::{
     Clock, ClusterHandle, Controller, ControllerMetrics, Next, Queue, Reconcile, ReconcileError,
-    RequestError, Retry, SharedKinds,
+    RequestError, Retry, SharedKinds, spawn_vital,
 };
 use bellwether_work::{Programs, feedback, record};
 use futures::FutureExt as _;
@@ -74,6 +74,15 @@ pub struct WorkKey {
     pub work_api: WorkApi,
     /// The name of the record on the member.
     pub record: Arc<str>,
+}
+
+impl fmt::Display for WorkKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.work_api, &*self.record) {
+            (work_api, "") => write!(formatter, "{}/all records of {work_api:?}", self.cluster),
+            (_, record) => write!(formatter, "{}/{record}", self.cluster),
+        }
+    }
 }
 
 /// How agents behave.
@@ -124,26 +133,36 @@ pub enum AgentError {
         source: RequestError,
     },
     /// Some manifests could not be applied; the status says which.
-    #[error("{0} manifests could not be applied or removed")]
-    Manifests(usize),
+    #[error("{count} manifests could not be applied or removed")]
+    Manifests {
+        /// How many.
+        count: usize,
+        /// When the one that is to be tried again first is.
+        retry: Retry,
+    },
     /// An object of a work that is being removed could not be removed.
-    #[error("removing an object: {0}")]
-    Removal(String),
+    #[error("removing an object: {message}")]
+    Removal {
+        /// What the server says.
+        message: String,
+        /// When it is worth being tried again.
+        retry: Retry,
+    },
 }
 
 impl ReconcileError for AgentError {
     fn retry(&self) -> Retry {
         match self {
             Self::Request { source, .. } => source.retry(),
-            Self::Manifests(_) | Self::Removal(_) => Retry::Backoff,
+            Self::Manifests { retry, .. } | Self::Removal { retry, .. } => *retry,
         }
     }
 
     fn label(&self) -> &'static str {
         match self {
             Self::Request { source, .. } => source.label(),
-            Self::Manifests(_) => "manifests",
-            Self::Removal(_) => "removal",
+            Self::Manifests { .. } => "manifests",
+            Self::Removal { .. } => "removal",
         }
     }
 }
@@ -153,7 +172,7 @@ impl AgentError {
     fn is_forbidden(&self) -> bool {
         match self {
             Self::Request { source, .. } => source.is_forbidden(),
-            Self::Manifests(_) | Self::Removal(_) => false,
+            Self::Manifests { .. } | Self::Removal { .. } => false,
         }
     }
 
@@ -204,8 +223,13 @@ impl WorkAgents {
         let hub_hash = record::hub_hash(address);
         let metrics = Arc::clone(&options.metrics);
         let hub_clients = Arc::new(HubClients::new(hub));
-        let hub_side =
-            HubSide::start(Arc::clone(&hub_clients), cluster, Arc::clone(&metrics)).await;
+        let hub_side = HubSide::start(
+            Arc::clone(&hub_clients),
+            cluster,
+            Arc::clone(&metrics),
+            &clock,
+        )
+        .await;
         let shared = Arc::new(Shared {
             events: Events::new(Arc::clone(&hub_clients), &clock),
             hub_clients,
@@ -224,7 +248,7 @@ impl WorkAgents {
         let weak = Arc::downgrade(&shared);
         // Records whose works could not be listed are reconciled when they can be.
         let late = shared.hub.when_all_known();
-        tokio::spawn({
+        drop(spawn_vital("late records of works", {
             let weak = Weak::clone(&weak);
             async move {
                 late.await;
@@ -232,7 +256,7 @@ impl WorkAgents {
                     shared.enqueue_records(WorkApi::Work);
                 }
             }
-        });
+        }));
         shared.hub.listen(move |cluster, work_api, work| {
             if let Some(shared) = weak.upgrade() {
                 shared.track(cluster, work_api, work);
@@ -372,5 +396,9 @@ impl Reconcile for Worker {
             self.0.first_seen.lock().remove(key);
         }
         result
+    }
+
+    fn cluster_of(key: &WorkKey) -> Option<&str> {
+        Some(&key.cluster)
     }
 }

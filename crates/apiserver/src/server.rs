@@ -35,7 +35,7 @@ use crate::resource::Resource;
 use crate::status::ApiError;
 use crate::table::IncludeObject;
 use crate::{authorize, bootstrap, endpoint, handler, housekeeping, scope};
-use bellwether_runtime::{Clock, MetricsRegistry};
+use bellwether_runtime::{Clock, MetricsRegistry, spawn_vital};
 
 /// The cluster that is also served at the root path.
 pub const HUB: &str = "hub";
@@ -106,7 +106,10 @@ impl ApiServer {
             .or_else(|| TokenKey::generate().ok())
             .map(Arc::new);
         let (arrivals, arriving) = mpsc::unbounded_channel();
-        tokio::spawn(housekeeping::run_housekeeping(arriving));
+        drop(spawn_vital(
+            "housekeeping of the API server",
+            housekeeping::run_housekeeping(arriving),
+        ));
         let apart = Apart::new();
         let in_flight = InFlight::new(options.limits, apart.places_per_user());
         options.metrics.register(|registry| {
@@ -118,7 +121,10 @@ impl ApiServer {
         });
         let inner = Inner {
             arrivals,
-            sweeper: tokio::spawn(forget_history(store.clone())),
+            sweeper: spawn_vital(
+                "the history of the API server",
+                forget_history(store.clone()),
+            ),
             store,
             clusters: RwLock::default(),
             shared: Shared {

@@ -12,7 +12,7 @@ use bellwether_apiserver::{
     serve, tls_config,
 };
 use bellwether_json::duration::GoDuration;
-use bellwether_runtime::{ClusterHandle, MetricsRegistry};
+use bellwether_runtime::{ClusterHandle, MetricsRegistry, spawn_vital};
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
 use clap::Args;
@@ -158,7 +158,10 @@ impl Running {
         let server = ApiServer::with_options(store.clone(), clock.clone(), options);
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let stopped = stopped.map(drop).boxed();
-        let listener = tokio::spawn(serve(server.clone(), listener, config, stopped));
+        let listener = spawn_vital(
+            "the listener of the API server",
+            serve(server.clone(), listener, config, stopped),
+        );
         let backups =
             (!arguments.in_memory).then(|| BackupSocket::open(data.path(), store.clone()));
         let address = format!("https://{}", reachable(bound));

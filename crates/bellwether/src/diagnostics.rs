@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bellwether_runtime::{METRICS_CONTENT_TYPE, MetricsRegistry};
+use bellwether_runtime::{METRICS_CONTENT_TYPE, MetricsRegistry, spawn_vital};
 use clap::Args;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -83,7 +83,7 @@ async fn serve(
         .await
         .with_context(|| format!("--metrics-listen: cannot listen at {address}"))?;
     let bound = listener.local_addr()?;
-    tokio::spawn(async move {
+    drop(spawn_vital("diagnostics", async move {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
@@ -93,7 +93,7 @@ async fn serve(
                 Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
             }
         }
-    });
+    }));
     Ok(bound)
 }
 

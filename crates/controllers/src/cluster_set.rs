@@ -37,6 +37,16 @@ enum Key {
     Namespaces(Arc<str>),
 }
 
+impl std::fmt::Display for Key {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Set(name) => write!(formatter, "set {name}"),
+            Self::Binding(key) => write!(formatter, "binding {key}"),
+            Self::Namespaces(cluster) => write!(formatter, "namespaces of {cluster}"),
+        }
+    }
+}
+
 /// The controller of sets of clusters.
 pub const ENTRY: Entry = Entry {
     name: "cluster-set",

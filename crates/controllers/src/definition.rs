@@ -62,7 +62,14 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// A definition: its kind, namespace and name.
-type Key = (DefinitionKind, ObjectKey);
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(DefinitionKind, ObjectKey);
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.0.word(), self.1)
+    }
+}
 
 /// Keeps revisions of all definitions, until it is dropped.
 pub async fn run(hub: Hub) {
@@ -88,7 +95,7 @@ pub async fn run(hub: Hub) {
 
 /// Names a definition that changed.
 fn of<K>(kind: DefinitionKind) -> impl Fn(&Change<'_, K>) -> [Key; 1] {
-    move |change| [(kind, change.key.clone())]
+    move |change| [Key(kind, change.key.clone())]
 }
 
 struct Definitions {
@@ -106,7 +113,7 @@ fn to_json(object: Option<impl serde::Serialize>) -> Option<Value> {
 }
 
 impl Definitions {
-    fn get(&self, (kind, key): &Key) -> Option<Value> {
+    fn get(&self, Key(kind, key): &Key) -> Option<Value> {
         match kind {
             DefinitionKind::Component => to_json(self.components.get(key).as_deref()),
             DefinitionKind::Trait => to_json(self.traits.get(key).as_deref()),

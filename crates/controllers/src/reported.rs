@@ -8,9 +8,9 @@ pub(crate) enum Error {
     /// A request failed.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The object is not as it should be; its status says why.
+    /// The object is not as it should be; its status says why. Tried again then.
     #[error("{0}")]
-    Reported(String),
+    Reported(String, Retry),
 }
 
 impl From<kube::Error> for Error {
@@ -23,14 +23,14 @@ impl ReconcileError for Error {
     fn retry(&self) -> Retry {
         match self {
             Self::Request(error) => error.retry(),
-            Self::Reported(_) => Retry::Backoff,
+            Self::Reported(_, retry) => *retry,
         }
     }
 
     fn label(&self) -> &'static str {
         match self {
             Self::Request(error) => error.label(),
-            Self::Reported(_) => "reported",
+            Self::Reported(..) => "reported",
         }
     }
 }

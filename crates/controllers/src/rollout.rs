@@ -271,7 +271,9 @@ impl Reconciler {
             self.resume(application).await?;
         }
         match delivered.problem {
-            Some(problem) if delivered.is_retried => Err(Error::Reported(problem)),
+            Some(problem) if delivered.retry.is_due() => {
+                Err(Error::Reported(problem, delivered.retry))
+            }
             _ => Ok(delivered.again),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bellwether_api::workflow::{GROUP, HISTORY_GROUP, Workflow, WorkflowRun};
 use bellwether_runtime::{
     Cache, Controller, Next, ObjectKey, Queue, Reconcile, ReconcileError, Recorder, Retry,
-    Selection, retry_of_code,
+    Selection,
 };
 use bellwether_workflow::spec::Approval;
 use bellwether_workflow::{Woken, spec};
@@ -176,8 +176,15 @@ enum RunError {
 impl ReconcileError for RunError {
     fn retry(&self) -> Retry {
         match self {
-            Self::Kube(kube::Error::Api(status)) => retry_of_code(status.code),
-            _ => Retry::Backoff,
+            Self::Kube(error) => error.retry(),
+            Self::Pass(_) => Retry::Backoff,
+        }
+    }
+
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Kube(error) => error.label(),
+            Self::Pass(_) => "history",
         }
     }
 }

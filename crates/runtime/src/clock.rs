@@ -103,6 +103,12 @@ impl Clock {
             .await;
     }
 
+    /// Waits for as long as that, by the time that passes.
+    pub async fn sleep(&self, span: Duration) {
+        self.until_monotonic(self.monotonic().saturating_add(span))
+            .await;
+    }
+
     /// Waits until that much time has passed since the clock was made.
     pub async fn until_monotonic(&self, time: Duration) {
         self.pass(|| time.saturating_sub(self.monotonic())).await;

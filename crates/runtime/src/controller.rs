@@ -5,7 +5,7 @@
 //! logged, counted, and the key is retried like one that failed.
 
 use std::any::Any;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::cache::{Cache, Change, Subscription};
 use crate::clock::Clock;
 use crate::metrics::{ControllerMetrics, OfController};
 use crate::queue::Queue;
-use crate::retry::ReconcileError;
+use crate::retry::{ReconcileError, with_sources};
 
 /// How long the wait after a failure is when it is logged as a warning: what passes by itself is
 /// over by then. Waits double, so that a lasting failure is logged once.
@@ -33,7 +33,7 @@ pub type Next = Option<Timestamp>;
 /// Reconciles one key: observes, decides, and does what has been decided.
 pub trait Reconcile: Send + Sync + 'static {
     /// What names the object.
-    type Key: Clone + Ord + Debug + Send + Sync + 'static;
+    type Key: Clone + Ord + Debug + Display + Send + Sync + 'static;
     /// Why it could not be done.
     type Error: ReconcileError;
 
@@ -42,6 +42,11 @@ pub trait Reconcile: Send + Sync + 'static {
     /// It is called again after an error, and may be cancelled at any await: the next call must find
     /// out what is left to do.
     fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Next, Self::Error>> + Send;
+
+    /// Returns the cluster that a key is about, for logs, if it is about one.
+    fn cluster_of(_key: &Self::Key) -> Option<&str> {
+        None
+    }
 }
 
 /// Adds keys to the queue when the caches are complete.
@@ -260,7 +265,9 @@ impl<R: Reconcile> Worker<R> {
         loop {
             let key = self.queue.next().await;
             self.metrics.queued.set(count(self.queue.due()));
-            let span = tracing::info_span!("reconcile", controller = self.name, ?key);
+            // Of the level of a warning, so that warnings say what they are about however little is logged.
+            let cluster = R::cluster_of(&key);
+            let span = tracing::warn_span!("reconcile", controller = self.name, %key, cluster);
             self.reconcile(&key).instrument(span).await;
         }
     }
@@ -282,6 +289,7 @@ impl<R: Reconcile> Worker<R> {
             Ok(Err(error)) => {
                 self.metrics.count(error.label());
                 let wait = self.queue.failed(key, error.retry());
+                let error = with_sources(&error);
                 match wait {
                     None => tracing::warn!(%error, "failed; waits for a change"),
                     Some(wait) if (WARN_AT..WARN_AT * 2).contains(&wait) => {
@@ -314,8 +322,6 @@ pub(crate) fn text_of_panic(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Display;
-
     use parking_lot::Mutex;
 
     use super::*;
@@ -337,6 +343,8 @@ mod tests {
         }
     }
 
+    impl std::error::Error for Refused {}
+
     impl ReconcileError for Refused {
         fn retry(&self) -> Retry {
             self.0
@@ -355,6 +363,43 @@ mod tests {
             };
             (self.script)(key, earlier)
         }
+
+        fn cluster_of<'a>(key: &'a &'static str) -> Option<&'a str> {
+            key.split_once('/').map(|(cluster, _)| cluster)
+        }
+    }
+
+    /// Where a test finds what was logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_warning_says_which_object_of_which_cluster_it_is_about() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::WARN)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let _logging = tracing::subscriber::set_default(subscriber);
+        let second = Duration::from_secs(1);
+        run(&["c1/web"], second, |_, _| Err(Refused(Retry::Never))).await;
+        let text = String::from_utf8(log.0.lock().clone()).unwrap();
+        let span = "reconcile{controller=\"scripted\" key=c1/web cluster=\"c1\"}";
+        assert!(text.contains(span), "{text}");
+        assert!(text.contains("failed; waits for a change"), "{text}");
     }
 
     /// Runs a script for keys until time has passed; returns attempts and how many panicked.

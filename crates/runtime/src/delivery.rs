@@ -21,6 +21,7 @@ use crate::discovery::{Discovery, SharedKinds};
 use crate::objects::{Deleted, Objects};
 use crate::queue::Queue;
 use crate::request_error::RequestError;
+use crate::retry::ReconcileError as _;
 use crate::watches::Watches;
 
 /// What differs between those who deliver objects.
@@ -313,5 +314,6 @@ fn refusal(error: &RequestError, step: Option<&Step>) -> Refusal {
     Refusal {
         kind,
         message: error.to_string(),
+        retry: error.retry(),
     }
 }

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
+use crate::supervise::spawn_vital;
 
 pub use correlate::{Correlator, EventWrite, Occurrence, event_namespace};
 
@@ -144,7 +145,7 @@ impl Recorder {
         });
         let (queue, mut queued) = mpsc::channel::<Queued>(QUEUED);
         let writer = Arc::clone(&shared);
-        tokio::spawn(async move {
+        drop(spawn_vital(format!("events of {component}"), async move {
             while let Some(next) = queued.recv().await {
                 match next {
                     Queued::Event(about, draft) => writer.write(&about, &draft).await,
@@ -152,7 +153,7 @@ impl Recorder {
                     Queued::Mark(done) => drop(done.send(())),
                 }
             }
-        });
+        }));
         Self { shared, queue }
     }
 
@@ -227,7 +228,17 @@ impl Shared {
                     api.patch(&name, &params, &Patch::Merge(patch)).await
                 }
             };
-            let Err(error) = written else { return };
+            let Err(error) = written else {
+                tracing::info!(
+                    kind = about.kind,
+                    namespace = about.namespace,
+                    name = about.name,
+                    reason = %draft.reason,
+                    message = draft.message,
+                    "recorded an event"
+                );
+                return;
+            };
             self.correlator.lock().forget(&event);
             let is_gone = matches!(&error, kube::Error::Api(status) if status.is_not_found());
             if !(is_patch && is_gone) {

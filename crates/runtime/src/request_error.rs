@@ -6,7 +6,7 @@ use bellwether_patch::managed::{CONFLICT_REASON, is_conflict_only_with};
 use kube::core::Status;
 use kube::core::response::StatusCause;
 
-use crate::retry::{ReconcileError, Retry, label_of_code, retry_of_code};
+use crate::retry::{ReconcileError, Retry, label_of_code, retry_of_status};
 
 /// How long an answer may take before a request counts as failed.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -122,8 +122,7 @@ impl From<RequestError> for kube::Error {
 
 impl ReconcileError for RequestError {
     fn retry(&self) -> Retry {
-        self.status()
-            .map_or(Retry::Backoff, |status| retry_of_code(status.code))
+        self.status().map_or(Retry::Backoff, retry_of_status)
     }
 
     fn label(&self) -> &'static str {

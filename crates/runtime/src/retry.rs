@@ -1,24 +1,13 @@
 //! Errors of a reconcile: when to try again, and what to count them as.
 
-use std::fmt::Display;
+use std::error::Error;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
-/// When a key is reconciled again after an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
-    /// Soon, with a wait that doubles: a conflict, a server that is busy or away.
-    Backoff,
-    /// Not so soon, with a longer wait that doubles: a refusal that lasts until somebody changes
-    /// rights or the object, which a watch usually reports first.
-    Slowly,
-    /// When the server asked for it, or later if attempts keep failing.
-    After(Duration),
-    /// Not before something changes: the same input gives the same error.
-    Never,
-}
+pub use bellwether_apply::Retry;
 
 /// An error of a reconcile.
-pub trait ReconcileError: Display + Send {
+pub trait ReconcileError: Error + Send {
     /// When to try again.
     fn retry(&self) -> Retry {
         Retry::Backoff
@@ -35,10 +24,7 @@ impl ReconcileError for std::convert::Infallible {}
 impl ReconcileError for kube::Error {
     fn retry(&self) -> Retry {
         match self {
-            Self::Api(status) => match (retry_of_code(status.code), retry_after(status)) {
-                (Retry::Backoff, Some(wait)) => Retry::After(wait),
-                (retry, _) => retry,
-            },
+            Self::Api(status) => retry_of_status(status),
             Self::SerdeError(_) => Retry::Slowly,
             _ => Retry::Backoff,
         }
@@ -53,8 +39,37 @@ impl ReconcileError for kube::Error {
     }
 }
 
+/// Returns the text of an error with those of its sources, as far as it does not say them itself.
+pub fn with_sources(error: &dyn Error) -> impl Display {
+    struct Chain<'a>(&'a dyn Error);
+    impl Display for Chain<'_> {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let mut text = self.0.to_string();
+            let mut next = self.0.source();
+            while let Some(source) = next {
+                let words = source.to_string();
+                if !text.contains(&words) {
+                    text.push_str(": ");
+                    text.push_str(&words);
+                }
+                next = source.source();
+            }
+            formatter.write_str(&text)
+        }
+    }
+    Chain(error)
+}
+
 /// The longest wait that a server may ask for.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// When a request that was answered like this is worth repeating: when the server asks for it, if it says so.
+pub(crate) fn retry_of_status(status: &kube::core::Status) -> Retry {
+    match (retry_of_code(status.code), retry_after(status)) {
+        (Retry::Backoff, Some(wait)) => Retry::After(wait),
+        (retry, _) => retry,
+    }
+}
 
 /// How long the server asks to wait.
 fn retry_after(status: &kube::core::Status) -> Option<Duration> {
@@ -141,12 +156,30 @@ mod tests {
             let status = kube::core::Status::failure("no", "Reason")
                 .with_code(code)
                 .with_details(details);
+            let refused = crate::RequestError::Refused(Box::new(status.clone()));
+            assert_eq!(refused.retry(), expected);
             assert_eq!(kube::Error::Api(Box::new(status)).retry(), expected);
         };
         check(429, 7, Retry::After(Duration::from_secs(7)));
         check(503, 100_000, Retry::After(LONGEST_WAIT));
         check(503, 0, Retry::Backoff);
         check(403, 7, Retry::Slowly);
+    }
+
+    #[test]
+    fn an_error_is_logged_with_its_sources() {
+        #[derive(Debug, thiserror::Error)]
+        enum Failed {
+            #[error("cannot read the Secret")]
+            Silent(#[source] std::io::Error),
+            #[error("cannot read the Secret: {0}")]
+            Telling(#[source] std::io::Error),
+        }
+        let refused = || std::io::Error::other("connection refused");
+        for error in [Failed::Silent(refused()), Failed::Telling(refused())] {
+            let text = with_sources(&error).to_string();
+            assert_eq!(text, "cannot read the Secret: connection refused");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use tokio::task::AbortHandle;
 
 use crate::objects::{Objects, version_of};
 use crate::queue::Queue;
+use crate::supervise::spawn_vital;
 use follow::{Follower, Listing};
 
 /// How long the first list of a kind is waited for.
@@ -215,8 +216,9 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Watches<K> {
             listing: Listing::default(),
         };
         self.open.inc();
+        let name = format!("watch of {}", resource.plural);
         state.watch = Some(Watch {
-            task: tokio::spawn(follower.run()).abort_handle(),
+            task: spawn_vital(name, follower.run()).abort_handle(),
             open: self.open.clone(),
             resource: Arc::clone(resource),
             is_current: false,

@@ -1,6 +1,6 @@
 //! Carrying out plans: requests to the cluster, and taking in their answers.
 
-use bellwether_runtime::{EventWrite, ReconcileError, event_namespace};
+use bellwether_runtime::{EventWrite, ReconcileError, Retry, event_namespace};
 use futures::future::join_all;
 use http::Request;
 use kube::Client;
@@ -26,7 +26,22 @@ pub(crate) enum ActError {
     Answer(#[from] serde_json::Error),
 }
 
-impl ReconcileError for ActError {}
+impl ReconcileError for ActError {
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Client(error) => error.retry(),
+            Self::Request(_) | Self::Answer(_) => Retry::Slowly,
+        }
+    }
+
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Client(error) => error.label(),
+            Self::Request(_) => "request",
+            Self::Answer(_) => "unreadable",
+        }
+    }
+}
 
 impl ActError {
     /// The machine-readable reason of a refusal, and its words.

@@ -25,6 +25,12 @@ pub(crate) struct Key {
     pub(crate) object: ObjectKey,
 }
 
+impl std::fmt::Display for Key {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?} {}", self.kind, self.object)
+    }
+}
+
 /// The user that the simulator is.
 const USER: &str = "system:bellwether-simulator";
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bellwether_apiserver::{ApiError, ApiServer, Changes};
-use bellwether_runtime::{Clock, Controller, ControllerMetrics, Next, Queue, Reconcile};
+use bellwether_runtime::{
+    Clock, Controller, ControllerMetrics, Next, Queue, Reconcile, spawn_vital,
+};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -56,8 +58,8 @@ impl Simulator {
         let (arrivals, arriving) = mpsc::unbounded_channel();
         let metrics = ControllerMetrics::default();
         let workers = Controller::with_queue("simulator", queue, &metrics).workers(WORKERS);
-        let workers = tokio::spawn(workers.run(Arc::clone(&shared)));
-        let follower = tokio::spawn(follow_all(arriving));
+        let workers = spawn_vital("simulator", workers.run(Arc::clone(&shared)));
+        let follower = spawn_vital("watches of the simulator", follow_all(arriving));
         Self {
             shared,
             arrivals,
@@ -135,6 +137,10 @@ impl Reconcile for Shared {
             member.world().write().moments.insert(uid, now);
         }
         Ok(wake)
+    }
+
+    fn cluster_of(key: &Key) -> Option<&str> {
+        Some(&key.cluster)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bellwether_apply::ResourceType;
 use bellwether_runtime::objects::collection;
-use bellwether_runtime::{ClusterHandle, FeedEvent, Queue, Selection, follow};
+use bellwether_runtime::{ClusterHandle, FeedEvent, Queue, Selection, follow, spawn_vital};
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
@@ -80,7 +80,7 @@ impl ListWatches {
         let (cluster, queue) = (self.cluster.clone(), self.queue.clone());
         let path = collection(resource, "").url_path;
         let interested = Arc::clone(&keys);
-        let task = tokio::spawn(async move {
+        let task = spawn_vital(format!("watch of {path}"), async move {
             let enqueue = || {
                 for key in interested.lock().iter() {
                     queue.add(key.clone());

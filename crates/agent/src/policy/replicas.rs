@@ -12,7 +12,7 @@ use bellwether_api::Kind as _;
 use bellwether_api::policy::names::{encryption, label};
 use bellwether_api::policy::{Policy, PolicyStatus};
 use bellwether_runtime::{
-    ClientLease, ClusterHandle, FeedEvent, RequestError, Selection, follow, in_time,
+    ClientLease, ClusterHandle, FeedEvent, RequestError, Selection, follow, in_time, spawn_vital,
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
@@ -118,7 +118,7 @@ impl Replicas {
             on_change,
         };
         let hub = ClusterHandle::from(&self.shared);
-        let task = tokio::spawn(async move {
+        let task = spawn_vital("watch of policies on the hub", async move {
             let replicas = Selection::labels(label::ROOT_POLICY);
             follow(hub, &path, &replicas, &mut |event| follower.handle(&event)).await;
         });

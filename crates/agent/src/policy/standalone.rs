@@ -7,7 +7,9 @@ use bellwether_api::policy::names::label;
 use bellwether_api::policy::{CertificatePolicy, ConfigurationPolicy, OperatorPolicy, Policy};
 use bellwether_api::{Kind as _, KindNames};
 use bellwether_runtime::objects::collection;
-use bellwether_runtime::{ClusterHandle, FeedEvent, Next, Queue, RequestError, Selection, follow};
+use bellwether_runtime::{
+    ClusterHandle, FeedEvent, Next, Queue, RequestError, Selection, follow, spawn_vital,
+};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -84,7 +86,8 @@ impl Standalone {
         let path = collection(&resource_of(names), &cluster).url_path;
         // Those of policies of the hub have a label.
         let alone = Selection::labels(&format!("!{}", label::POLICY));
-        let task = tokio::spawn(async move {
+        let name = format!("watch of {} of {cluster}", names.plural);
+        let task = spawn_vital(name, async move {
             let mut on_event = |event: FeedEvent<'_>| {
                 let (FeedEvent::Listed(text) | FeedEvent::Applied(text) | FeedEvent::Deleted(text)) =
                     event

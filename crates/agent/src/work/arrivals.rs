@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwether_runtime::{ClusterHandle, Discovery, FeedEvent, Queue, Selection, follow};
+use bellwether_runtime::{
+    ClusterHandle, Discovery, FeedEvent, Queue, Selection, follow, spawn_vital,
+};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::AbortHandle;
@@ -69,7 +71,7 @@ impl Feed {
         mut on_event: impl FnMut(&FeedEvent<'_>) + Send + 'static,
     ) -> Self {
         let cluster = cluster.clone();
-        let task = tokio::spawn(async move {
+        let task = spawn_vital(format!("watch of {path}"), async move {
             let selection = Selection::default();
             follow(cluster, path, &selection, &mut |event| on_event(&event)).await;
         });

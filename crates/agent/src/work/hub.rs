@@ -11,7 +11,8 @@ use bellwether_api::multicluster::{self, Work, WorkManifestConfig, WorkStatus};
 use bellwether_api::work::names::FIELD_MANAGER;
 use bellwether_api::work::{ManifestWork, ManifestWorkStatus};
 use bellwether_runtime::{
-    Cache, ClientLease, ClusterHandle, ObjectKey, Objects, RequestError, Selection, in_time,
+    Cache, ClientLease, Clock, ClusterHandle, ObjectKey, Objects, Outage, RequestError, Selection,
+    in_time,
 };
 use bellwether_work::work_api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
@@ -148,13 +149,16 @@ impl HubSide {
         hub_clients: Arc<HubClients>,
         cluster: Option<&str>,
         metrics: Arc<Metrics>,
+        clock: &Clock,
     ) -> Self {
         let client = hub_clients.shared.clone();
         let works: WriteThroughCache<ManifestWork> = watch(&client, cluster);
-        let as_work = serves_work_api(&client).await.then(|| WorkApiCaches {
-            works: watch(&client, cluster),
-            configs: Cache::start(Api::all(client.clone()), Selection::default(), |_| {}),
-        });
+        let as_work = serves_work_api(&client, clock)
+            .await
+            .then(|| WorkApiCaches {
+                works: watch(&client, cluster),
+                configs: Cache::start(Api::all(client.clone()), Selection::default(), |_| {}),
+            });
         works.answered().await;
         if !works.is_ready() {
             warn_of_refusal::<ManifestWork>(&client, cluster).await;
@@ -397,9 +401,10 @@ async fn warn_of_refusal<K: Resource<DynamicType = ()>>(client: &Client, cluster
 }
 
 /// Whether a hub has the interface of the work API, asked until it answers.
-async fn serves_work_api(client: &Client) -> bool {
+async fn serves_work_api(client: &Client, clock: &Clock) -> bool {
     let path = format!("/apis/{}/{}", multicluster::GROUP, Work::NAMES.version);
     let objects = Objects::new(client.into(), FIELD_MANAGER);
+    let mut outage = Outage::default();
     loop {
         match objects.read(&path).await {
             Ok(list) => {
@@ -411,8 +416,10 @@ async fn serves_work_api(client: &Client) -> bool {
             }
             Err(error) if error.is_not_found() || error.is_forbidden() => return false,
             Err(error) => {
-                tracing::warn!(%error, "the hub does not answer; trying again");
-                tokio::time::sleep(RETRY).await;
+                if outage.begins() {
+                    tracing::warn!(%error, "the hub does not answer; will retry until it does");
+                }
+                clock.sleep(RETRY).await;
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bellwether_api::work::names::{condition, event};
 use bellwether_apply::pass::{Obstacle, Outcome, Pending, Problem, RecordChange, Settled};
-use bellwether_runtime::Next;
+use bellwether_runtime::{Next, Retry};
 use bellwether_work::admission;
 use bellwether_work::lifecycle::{self, AfterCompletion, is_true};
 use bellwether_work::record;
@@ -232,7 +232,7 @@ impl Pass<'_> {
             // A kind that was just defined is served in a moment. That is no failure to report.
             return Ok(Some(time));
         }
-        let failures = applied.retries + applied.failed_removals;
+        let (count, retry) = (applied.failures, applied.retry);
         let next = [applied.again, self.safety_net(&applied.pending)]
             .into_iter()
             .flatten()
@@ -248,8 +248,8 @@ impl Pass<'_> {
                 .iter()
                 .any(|slot| slot.mapped.as_ref().is_ok_and(|mapped| mapped.id == *id))
         });
-        if failures > 0 {
-            return Err(AgentError::Manifests(failures));
+        if count > 0 {
+            return Err(AgentError::Manifests { count, retry });
         }
         Ok(next)
     }
@@ -296,13 +296,15 @@ impl Pass<'_> {
 struct Applied {
     reports: Vec<Report>,
     again: Option<Timestamp>,
-    retries: usize,
+    /// How many manifests could not be applied or removed, and are tried again.
+    failures: usize,
+    /// When the one that is to be tried again first is.
+    retry: Retry,
     dependencies: Dependencies,
     /// When to retry for kinds that were just defined, if nothing else failed.
     settles_at: Option<Timestamp>,
     /// Objects that are being deleted.
     pending: Vec<Pending>,
-    failed_removals: usize,
     /// Whether there is something to be removed that must not be removed yet.
     is_pruning_put_off: bool,
     /// What the record has to say where it says otherwise.
@@ -326,6 +328,12 @@ impl Applied {
         self.dependencies.add_kind(&meta.group, &meta.kind);
     }
 
+    /// Notes when a manifest is tried again, if it is.
+    fn fail(&mut self, retry: Retry) {
+        self.failures += usize::from(retry.is_due());
+        self.retry = self.retry.min(retry);
+    }
+
     /// Takes in what became of a manifest.
     fn take(&mut self, index: usize, mapped: &Mapped, outcome: &Outcome, report: Report) {
         let obstacle = match &outcome.result {
@@ -340,13 +348,15 @@ impl Applied {
             }
             None => {}
         }
-        self.retries += usize::from(outcome.needs_retry());
+        self.fail(outcome.retry());
         self.reports[index] = report;
     }
 
     /// Takes in what became of the set.
     fn take_settled(&mut self, settled: Settled<'_>) {
-        self.failed_removals = settled.failed.len();
+        for refusal in &settled.failed {
+            self.fail(refusal.retry);
+        }
         self.pending = settled.pending;
         self.is_pruning_put_off = settled.is_pruning_put_off;
         self.change = settled.change;

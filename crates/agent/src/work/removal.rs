@@ -168,10 +168,13 @@ async fn empty(
             .await
             .map_err(AgentError::at("recording what is left"))?;
     }
-    let failure = settled.failed.into_iter().next();
+    let failure = settled.failed.into_iter().min_by_key(|it| it.retry);
     Ok(Left {
         pending: settled.pending,
-        failure: failure.map(|refusal| AgentError::Removal(refusal.message)),
+        failure: failure.map(|refusal| AgentError::Removal {
+            message: refusal.message,
+            retry: refusal.retry,
+        }),
     })
 }
 

@@ -13,6 +13,7 @@ use crate::manifest::{ObjectId, ResourceType};
 use crate::plan::{ApplyError, Step, is_repair, plan, remember};
 use crate::record::Entry;
 use crate::repairs::Repairs;
+use crate::retry::Retry;
 use crate::target::Target;
 
 /// How often a decision is taken again because the object changed meanwhile.
@@ -63,8 +64,8 @@ pub struct Blocked {
     pub message: String,
     /// When to look again, if at a certain time.
     pub until: Option<Timestamp>,
-    /// Whether to try again after a while that grows.
-    pub retry: bool,
+    /// When to try again besides that.
+    pub retry: Retry,
 }
 
 /// Says whether an object in a state is done.
@@ -151,6 +152,8 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// What the server says.
     pub message: String,
+    /// When it is worth being tried again.
+    pub retry: Retry,
 }
 
 /// What follows from a refusal.
@@ -207,8 +210,8 @@ pub enum Problem {
         message: String,
         /// What stands in the way, if that is known.
         obstacle: Option<Obstacle>,
-        /// Whether to try again after a while that grows.
-        retry: bool,
+        /// When to try again.
+        retry: Retry,
     },
 }
 
@@ -226,10 +229,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns true if it has to be tried again after a while that grows.
-    pub fn needs_retry(&self) -> bool {
+    /// Returns when it has to be tried again, besides at a certain time.
+    pub fn retry(&self) -> Retry {
         match &self.result {
-            Ok(_) | Err(Problem::Plan(_) | Problem::Denied(_)) => false,
+            Ok(_) | Err(Problem::Plan(_) | Problem::Denied(_)) => Retry::Never,
             Err(Problem::Blocked(blocked)) => blocked.retry,
             Err(Problem::Failed { retry, .. }) => *retry,
         }
@@ -327,7 +330,7 @@ impl ObjectState {
             }
             Permission::Failed(message) => {
                 // It is not read for the report: the next attempt is near.
-                let problem = failed(message.clone());
+                let problem = failed(message.clone(), Retry::Backoff);
                 self.outcome = Some(Outcome {
                     result: Err(problem),
                     live: self.known.clone(),
@@ -340,7 +343,7 @@ impl ObjectState {
         }
         if self.attempts >= ATTEMPTS {
             let message = "the object keeps changing while it is being written";
-            return self.end_with(failed(message.to_owned()), None);
+            return self.end_with(failed(message.to_owned(), Retry::Backoff), None);
         }
         if self.must_read {
             return Some(Task::Read(index));
@@ -414,7 +417,7 @@ impl ObjectState {
             Err(_) if self.end.is_some() => {}
             Err(refusal) => {
                 self.known = LiveState::Unknown;
-                self.end_with(failed(refusal.message), None);
+                self.end_with(failed(refusal.message, refusal.retry), None);
                 self.must_read = true;
             }
         }
@@ -511,7 +514,7 @@ impl ObjectState {
         }
     }
 
-    /// A conflict over fields is for people to resolve; anything else may pass.
+    /// A conflict over fields is for people to resolve; anything else may pass, a refusal later than an outage.
     fn fail(&mut self, object: &mut Object<'_>, refusal: Refusal, now: Timestamp) {
         let is_conflict = matches!(refusal.kind, RefusalKind::Conflict | RefusalKind::OwnFields);
         let obstacle = match refusal.kind {
@@ -524,7 +527,12 @@ impl ObjectState {
         let problem = Problem::Failed {
             message: refusal.message,
             obstacle,
-            retry: !is_conflict,
+            retry: match refusal.kind {
+                RefusalKind::Conflict | RefusalKind::OwnFields => Retry::Never,
+                // It comes soon, or is gone soon.
+                RefusalKind::NamespaceMissing => Retry::Backoff,
+                _ => refusal.retry,
+            },
         };
         let again = now.checked_add(CONFLICT_WAIT).ok();
         self.end_with(problem, again.filter(|_| is_conflict));
@@ -539,11 +547,11 @@ fn awaited(memory: &mut Memory, now: Timestamp) -> Option<Timestamp> {
     now.checked_add(DEFINITION_WAIT).ok().filter(|_| is_early)
 }
 
-fn failed(message: String) -> Problem {
+fn failed(message: String, retry: Retry) -> Problem {
     Problem::Failed {
         message,
         obstacle: None,
-        retry: true,
+        retry,
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::manifest::{Manifest, ResourceType};
 use crate::ownership::Owner;
+use crate::retry::Retry;
 use crate::target::{Drift, Strategy, Target};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -110,6 +111,7 @@ impl Cluster {
         Some(Refusal {
             kind,
             message: format!("{kind:?}"),
+            retry: Retry::Backoff,
         })
     }
 

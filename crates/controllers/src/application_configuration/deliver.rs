@@ -20,7 +20,7 @@ use bellwether_apply::three_way::ThreeWay;
 use bellwether_apply::{
     Drift, LiveState, Manifest, ObjectId, Ownership, ResourceType, Strategy, Target,
 };
-use bellwether_runtime::{Keeper, Next, ObjectKey};
+use bellwether_runtime::{Keeper, Next, ObjectKey, Retry};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -200,7 +200,7 @@ impl Reconciler {
         let problem = report.problem();
         self.publish(key, report).await?;
         match problem {
-            Some(problem) if next.is_retried => Err(Error::Reported(problem)),
+            Some(problem) if next.retry.is_due() => Err(Error::Reported(problem, next.retry)),
             _ => Ok(next.at),
         }
     }
@@ -349,7 +349,7 @@ fn slot<'a>(
     object.blocked = wanted.refusal.clone().map(|message| Blocked {
         message,
         until: None,
-        retry: false,
+        retry: Retry::Never,
     });
     Slot::Open(object)
 }
@@ -395,8 +395,8 @@ fn record_of(
 struct Again {
     /// At a certain time.
     at: Next,
-    /// After a while that grows.
-    is_retried: bool,
+    /// Besides that, although nothing changes.
+    retry: Retry,
 }
 
 /// Reports what became of each object.
@@ -411,7 +411,7 @@ fn take_outcomes(
 ) -> Again {
     let mut again = Again {
         at: None,
-        is_retried: !settled.failed.is_empty(),
+        retry: settled.failed.iter().map(|it| it.retry).min().unwrap_or_default(),
     };
     let mut fates = Vec::with_capacity(wanted.len());
     let parts = rendered.objects.iter().zip(wanted).zip(&settled.outcomes);
@@ -419,7 +419,7 @@ fn take_outcomes(
         let problem = problem(wanted, outcome.as_ref());
         if let Some(outcome) = outcome {
             again.at = again.at.into_iter().chain(outcome.again).min();
-            again.is_retried |= outcome.needs_retry();
+            again.retry = again.retry.min(outcome.retry());
             report.has_written |= matches!(outcome.result, Ok(Effect::Wrote));
             // What was written may have the values that others wait for.
             if !report.unsatisfied.is_empty() && outcome.result != Ok(Effect::Left) {
@@ -427,7 +427,9 @@ fn take_outcomes(
             }
         }
         // A kind that is not served may be defined any time.
-        again.is_retried |= wanted.located.place.is_none();
+        if wanted.located.place.is_none() {
+            again.retry = Retry::Backoff;
+        }
         fates.push(fate(wanted, outcome.as_ref()));
         if let Some(problem) = problem {
             let name = object.object["metadata"]["name"]

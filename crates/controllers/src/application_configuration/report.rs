@@ -12,7 +12,7 @@ use bellwether_api::oam::{
 };
 use bellwether_application::configuration::record::{self, Fate, Target, Unwanted};
 use bellwether_application::configuration::render::Rendered;
-use bellwether_runtime::{EventDraft, ObjectKey, write_status};
+use bellwether_runtime::{EventDraft, ObjectKey, Retry, write_status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -221,7 +221,8 @@ impl Reconciler {
         let patch = json!({"workloads": workloads});
         let written = write_status(&self.api(key), &*report.configuration, &patch).await?;
         let Some(written) = written else {
-            return Err(Error::Reported("it was deleted meanwhile".to_owned()));
+            let problem = "it was deleted meanwhile".to_owned();
+            return Err(Error::Reported(problem, Retry::Backoff));
         };
         self.take_written(key, report, written);
         Ok(())

@@ -159,6 +159,15 @@ pub(super) enum Key {
     Cluster(Arc<str>),
 }
 
+impl std::fmt::Display for Key {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::SharedRoles => formatter.write_str("roles of all agents"),
+            Self::Cluster(name) => formatter.write_str(name),
+        }
+    }
+}
+
 /// Writes the roles that all agents share.
 pub async fn ensure_shared(client: &Client) -> Result<(), kube::Error> {
     let roles = rights::shared();

@@ -33,7 +33,7 @@ pub(super) async fn publish(hub: &Hub, leases: &Leases, events: &Recorder) {
                 false
             }
         };
-        tokio::time::sleep(INTERVAL).await;
+        hub.clock.sleep(INTERVAL).await;
         if is_written && losses.changed().await.is_err() {
             return;
         }

@@ -8,7 +8,7 @@ use bellwether_apply::pass::{Memory, Object, Outcome, Pass, Problem, Pruning, Se
 use bellwether_apply::record::{Entry, Record};
 use bellwether_apply::three_way::ThreeWay;
 use bellwether_apply::{Drift, LiveState, Manifest, ObjectId, Owner, Ownership, Strategy, Target};
-use bellwether_runtime::{Keeper, Next, ObjectKey};
+use bellwether_runtime::{Keeper, Next, ObjectKey, Retry};
 use kube::Resource as _;
 use serde_json::Value;
 
@@ -32,8 +32,8 @@ pub(super) struct Delivered {
     pub(super) resources: Vec<RolloutResource>,
     /// Why something is not as it should be.
     pub(super) problem: Option<String>,
-    /// Whether it is tried again although nothing changes.
-    pub(super) is_retried: bool,
+    /// When it is tried again although nothing changes.
+    pub(super) retry: Retry,
     /// When to look again.
     pub(super) again: Next,
 }
@@ -49,7 +49,7 @@ impl Delivered {
             resources: resources.unwrap_or_default(),
             rollout,
             problem: None,
-            is_retried: false,
+            retry: Retry::Never,
             again: None,
         }
     }
@@ -116,7 +116,12 @@ impl Reconciler {
         let rollout = keeper.rollout;
         let mut delivered = Delivered::unchanged(rollout);
         delivered.problem = problem;
-        delivered.is_retried = delivered.problem.is_some() || !settled.failed.is_empty();
+        if delivered.problem.is_some() {
+            delivered.retry = Retry::Backoff;
+        }
+        for refusal in &settled.failed {
+            delivered.retry = delivered.retry.min(refusal.retry);
+        }
         take_outcomes(&settled, &mut delivered);
         let record = record_of(&delivered.rollout);
         let applied = settled.change.applied.clone().unwrap_or(record.applied);
@@ -195,7 +200,7 @@ fn take_outcomes(settled: &Settled<'_>, delivered: &mut Delivered) {
             continue;
         };
         delivered.again = delivered.again.into_iter().chain(outcome.again).min();
-        delivered.is_retried |= outcome.needs_retry();
+        delivered.retry = delivered.retry.min(outcome.retry());
         if let Some(text) = problem(outcome) {
             let title = object.target.manifest.described();
             delivered.problem.get_or_insert(format!("{title}: {text}"));
@@ -273,7 +278,8 @@ impl Keeper for StatusKeeper<'_> {
             .publish(self.key, &self.rollout, &status)
             .await?;
         let Some(written) = written else {
-            return Err(Error::Reported("the rollout is gone".to_owned()));
+            let problem = "the rollout is gone".to_owned();
+            return Err(Error::Reported(problem, Retry::Backoff));
         };
         self.rollout = written;
         Ok(Record { applied, intended })

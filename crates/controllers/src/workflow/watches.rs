@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use bellwether_runtime::{FeedEvent, ObjectKey, Selection, follow};
+use bellwether_runtime::{FeedEvent, ObjectKey, Selection, follow, spawn_vital};
 use kube::Client;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -126,7 +126,7 @@ impl<K: Clone + Ord + Send + Sync + 'static> Watches<K> {
 
     fn start(&self, path: String) -> AbortHandle {
         let watches = self.clone();
-        let task = tokio::spawn(async move {
+        let task = spawn_vital(format!("watch of {path}"), async move {
             let selection = Selection::default();
             let mut listed: BTreeSet<ObjectKey> = BTreeSet::new();
             let name = path.clone();

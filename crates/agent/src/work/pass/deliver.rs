@@ -11,8 +11,8 @@ use bellwether_apply::pass::{
 };
 use bellwether_apply::record::{Entry, Record as Entries};
 use bellwether_apply::{ApplyError, Drift, Manifest, Owner, Ownership, Strategy, Target};
-use bellwether_runtime::Keeper;
 use bellwether_runtime::executor::{self, Refusal};
+use bellwether_runtime::{Keeper, ReconcileError as _, Retry};
 use bellwether_work::executor::account_of;
 use bellwether_work::feedback::Allowance;
 use bellwether_work::lifecycle::{find, is_true};
@@ -186,7 +186,7 @@ impl Pass<'_> {
                     Failure::Apply(message) | Failure::IgnoreFields(message) => message.clone(),
                 },
                 until: *until,
-                retry: false,
+                retry: Retry::Never,
             }),
             // What rules may find to be done is read before the server applies it.
             reads_first: matches!(treatment.strategy, Strategy::ServerSide(_))
@@ -338,7 +338,7 @@ impl Pass<'_> {
                 Ok(_) => found.executor_problem,
             };
             if let Some(problem) = problem {
-                applied.retries += 1;
+                applied.fail(Retry::Backoff);
                 applied.reports[index] = report::of_unmapped(&slot.meta, rules, problem);
                 continue;
             }
@@ -346,7 +346,7 @@ impl Pass<'_> {
             let (Ok(mapped), Some(outcome)) = (&slot.mapped, outcome) else {
                 applied.reports[index] = report::of_complete(slot, rules);
                 if let Err(error) = self.realign(found.work, found.record, slot).await {
-                    applied.retries += 1;
+                    applied.fail(error.retry());
                     applied.reports[index].applied = Err(Failure::Apply(error.to_string()));
                 }
                 continue;

@@ -46,8 +46,12 @@ fn refuse_writes(scene: &Scene, cluster: &mut Cluster, kind: RefusalKind, count:
                 Task::Write(index, step) if left > 0 => {
                     left -= 1;
                     cluster.log.push("refused".to_owned());
-                    let message = String::new();
-                    pass.was_written(index, step, Err(Refusal { kind, message }), NOW);
+                    let refusal = Refusal {
+                        kind,
+                        message: String::new(),
+                        retry: Retry::Backoff,
+                    };
+                    pass.was_written(index, step, Err(refusal), NOW);
                 }
                 task => cluster.do_task(&mut pass, task, NOW),
             }
@@ -82,14 +86,14 @@ fn an_object_that_keeps_changing_is_given_up_for_now() {
     assert_eq!(writes, 5, "the first attempt was a read");
     let message = "the object keeps changing while it is being written";
     assert_eq!(outcome.result, Err(failed(message)));
-    assert!(outcome.needs_retry());
+    assert_eq!(outcome.retry(), Retry::Backoff);
 }
 
 fn failed(message: &str) -> Problem {
     Problem::Failed {
         message: message.to_owned(),
         obstacle: None,
-        retry: true,
+        retry: Retry::Backoff,
     }
 }
 
@@ -104,7 +108,46 @@ fn fields_of_our_own_are_taken_and_those_of_others_are_for_people_to_resolve() {
     let cluster = Cluster::default().refusing("a", &[RefusalKind::Conflict]);
     let outcome = check(&scene, cluster, &["apply a", "read a"]);
     assert_eq!(outcome.again, Some(after(300)));
-    assert!(!outcome.needs_retry());
+    assert_eq!(outcome.retry(), Retry::Never);
+}
+
+/// When an object is tried again whose write is refused.
+#[test]
+fn a_refusal_is_tried_again_when_the_server_says_that_it_is_worth_it() {
+    let wait = Retry::After(std::time::Duration::from_secs(7));
+    for (kind, retry, expected) in [
+        // Invalid, or forbidden.
+        (RefusalKind::Other, Retry::Slowly, Retry::Slowly),
+        (RefusalKind::Immutable, Retry::Slowly, Retry::Slowly),
+        // Busy, or away.
+        (RefusalKind::Other, Retry::Backoff, Retry::Backoff),
+        (RefusalKind::Other, wait, wait),
+        (RefusalKind::NotFound, Retry::Backoff, Retry::Backoff),
+        // A namespace that is being deleted is refused as forbidden.
+        (RefusalKind::NamespaceMissing, Retry::Slowly, Retry::Backoff),
+    ] {
+        let scene = Scene::new(&["a"]);
+        let mut pass = scene.pass(scene.slots(), &recorded(&["a"], &[]));
+        let mut cluster = Cluster::default();
+        while let Round::Do(tasks) = pass.round(|_| LiveState::Unknown, NOW) {
+            for task in tasks {
+                match task {
+                    Task::Write(index, step) => {
+                        let message = "no".to_owned();
+                        let refusal = Refusal {
+                            kind,
+                            message,
+                            retry,
+                        };
+                        pass.was_written(index, step, Err(refusal), NOW);
+                    }
+                    task => cluster.do_task(&mut pass, task, NOW),
+                }
+            }
+        }
+        let outcome = pass.settle().outcomes.remove(0).unwrap();
+        assert_eq!(outcome.retry(), expected, "{kind:?} {retry:?}");
+    }
 }
 
 #[test]
@@ -214,7 +257,7 @@ fn a_blocked_object_is_read_for_the_report_and_not_written() {
         blocked: Some(Blocked {
             message: "later".to_owned(),
             until: Some(after(9)),
-            retry: false,
+            retry: Retry::Never,
         }),
         ..scene.object(0)
     };
@@ -222,7 +265,7 @@ fn a_blocked_object_is_read_for_the_report_and_not_written() {
     let (outcome, _) = run(&scene, object, &mut cluster, NOW);
     assert_eq!(cluster.log, ["read a"]);
     assert_eq!(outcome.again, Some(after(9)));
-    assert!(outcome.live.object().is_some() && !outcome.needs_retry());
+    assert!(outcome.live.object().is_some() && !outcome.retry().is_due());
 }
 
 #[test]

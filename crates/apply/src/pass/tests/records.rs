@@ -236,7 +236,7 @@ fn an_object_that_is_gone_and_cannot_be_created_is_only_intended() {
     assert_eq!(cluster.log, ["create a", "read a"]);
     assert_eq!(settled.change.applied, Some(Vec::new()));
     assert_eq!(names(settled.change.intended.as_deref().unwrap()), ["a"]);
-    assert!(settled.outcomes[0].as_ref().unwrap().needs_retry());
+    assert!(settled.outcomes[0].as_ref().unwrap().retry().is_due());
 }
 
 #[test]

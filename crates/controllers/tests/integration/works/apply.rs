@@ -212,6 +212,25 @@ async fn one_bad_manifest_blocks_nothing_but_itself(fleet: &mut Fleet) {
     assert_eq!(manifest_condition(&seen, 1, "Applied")["status"], "True");
 }
 
+/// A manifest that the member refuses as invalid is sent again now and then, not as one is that it could not take just now.
+async fn what_the_member_refuses_is_not_sent_again_and_again(fleet: &mut Fleet) {
+    let mut invalid = deployment("web", 1);
+    invalid["spec"]["replicas"] = json!(-1);
+    let work = work("w", json!([invalid]));
+    fleet.create(HUB, work.clone()).await;
+    let seen = fleet.until_condition(&work, "Applied", "False").await;
+    let message = manifest_condition(&seen, 0, "Applied")["message"].clone();
+    assert!(message.to_string().contains("spec.replicas"), "{message}");
+    let before = fleet.member_counts.writes();
+    fleet.pass(10_000).await;
+    let soon = fleet.member_counts.writes() - before;
+    assert!(soon <= 4, "{soon} writes in ten seconds");
+    // Others may have changed what refuses it: it is not given up.
+    fleet.pass(600_000).await;
+    let later = fleet.member_counts.writes() - before - soon;
+    assert!((1..=10).contains(&later), "{later} writes in ten minutes");
+}
+
 async fn a_custom_resource_comes_with_its_definition_in_one_pass(fleet: &mut Fleet) {
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -295,6 +314,7 @@ crate::cases![
     a_work_that_is_removed_takes_its_objects_along,
     a_removal_that_hangs_says_what_it_waits_for,
     one_bad_manifest_blocks_nothing_but_itself,
+    what_the_member_refuses_is_not_sent_again_and_again,
     a_custom_resource_comes_with_its_definition_in_one_pass,
     an_agent_that_starts_again_reads_one_list_a_kind_and_writes_nothing,
     nothing_is_asked_while_nothing_changes,
