@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use bellwether_runtime::Clock;
-use futures::StreamExt as _;
+use bellwether_runtime::{Clock, Outage};
+use futures::{Stream, StreamExt as _};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, PostParams};
-use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -47,21 +47,28 @@ impl Keeper {
     /// Takes over the authority that the leader keeps, whenever there is another: for every process,
     /// until it is dropped.
     pub async fn follow(&self, client: &Client) {
+        let mut outage = Outage::default();
         loop {
-            let wait = match self.secrets(client).get_opt(&self.secret_name()).await {
-                Ok(secret) => match secret.as_ref().and_then(Authorities::read) {
-                    Some(authorities) => {
-                        self.renew(&authorities);
-                        INTERVAL
+            let read = self.secrets(client).get_opt(&self.secret_name()).await;
+            let wait = match read {
+                Ok(secret) => {
+                    outage.ends();
+                    match secret.as_ref().and_then(Authorities::read) {
+                        Some(authorities) => {
+                            self.renew(&authorities);
+                            INTERVAL
+                        }
+                        None => RETRY,
                     }
-                    None => RETRY,
-                },
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot read the Secret of the webhook server");
+                    if outage.begins() {
+                        tracing::warn!(%error, "cannot read the Secret of the webhook server; will retry");
+                    }
                     RETRY
                 }
             };
-            tokio::time::sleep(wait).await;
+            self.clock.sleep(wait).await;
         }
     }
 
@@ -75,24 +82,28 @@ impl Keeper {
     /// Keeps everything in order while this process leads, until it is dropped. `client` may write only
     /// while it does.
     pub async fn keep(&self, client: &Client) {
-        let only = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
-        let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
-        let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
-        let mutating = watcher(mutating, only.clone()).map(drop).boxed();
-        let validating = watcher(validating, only).map(drop).boxed();
+        let mutating = changes::<MutatingWebhookConfiguration>(client).boxed();
+        let validating = changes::<ValidatingWebhookConfiguration>(client).boxed();
         let mut changes = futures::stream::select(mutating, validating);
+        let mut outage = Outage::default();
         loop {
-            let wait = match self.tidy(client).await {
-                Ok(()) => INTERVAL,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot keep the webhook configurations in order; will retry");
-                    RETRY
+            match self.tidy(client).await {
+                Ok(()) => {
+                    if outage.ends() {
+                        tracing::info!("the webhook configurations are in order again");
+                    }
+                    tokio::select! {
+                        () = self.clock.sleep(INTERVAL) => {}
+                        _ = changes.next() => {}
+                    }
                 }
-            };
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                // A watch that fails goes on by itself after a while.
-                _ = changes.next() => {}
+                Err(error) => {
+                    if outage.begins() {
+                        tracing::warn!(%error, "cannot keep the webhook configurations in order; will retry");
+                    }
+                    // Whatever changes meanwhile is seen by the next attempt.
+                    self.clock.sleep(RETRY).await;
+                }
             }
         }
     }
@@ -162,6 +173,27 @@ impl Keeper {
         );
         Ok(made)
     }
+}
+
+/// Reports when our configuration of a kind has changed, or may have. A watch that fails is begun again after a wait that grows.
+fn changes<K>(client: &Client) -> impl Stream<Item = ()> + Send + use<K>
+where
+    K: Resource<DynamicType = (), Scope = kube::core::ClusterResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + DeserializeOwned
+        + Send
+        + 'static,
+{
+    let only = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
+    let events = watcher(Api::<K>::all(client.clone()), only).default_backoff();
+    events.filter_map(|event| {
+        let is_change = matches!(
+            event,
+            Ok(watcher::Event::Apply(_) | watcher::Event::Delete(_) | watcher::Event::InitDone)
+        );
+        std::future::ready(is_change.then_some(()))
+    })
 }
 
 /// Creates a configuration, or repairs it. One without webhooks is not needed.

@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bellwether_placement::admission::FleetAdmission;
 use bellwether_runtime::{Clock, MetricsRegistry};
-use bellwether_testkit::{Assets, Embedded, Polling, RealCluster};
+use bellwether_testkit::{Assets, Embedded, Polling, RealCluster, skip};
 use bellwether_webhook::certificate::AUTHORITY_AGE;
 use bellwether_webhook::{Keeper, Location, Options, WebhookServer};
 use bellwether_work::admission::WorkAdmission;
@@ -99,13 +99,21 @@ async fn grant(client: &Client, name: &str, user: &str, rules: Value) {
     assert_eq!(code, 201, "{body}");
 }
 
-/// The webhooks of a hub, and a clock that can be set forward.
+/// The webhooks of a hub, and a clock that can be set.
 struct Bed {
     client: Client,
     keeper: Keeper,
+    /// A second process of the same hub, which shows no certificate.
+    other: Keeper,
     /// How far the clock is ahead, in seconds.
     ahead: Arc<AtomicI64>,
 }
+
+/// The first authority is to be replaced two hours before the time of the machine. Until rotation the clock shows an hour before that, and
+/// an hour after it then: certificates of either moment are good for the API server.
+const FIRST_AUTHORITY: SignedDuration = SignedDuration::from_hours(-2);
+const BEFORE_ROTATION: SignedDuration = SignedDuration::from_hours(-3);
+const AFTER_ROTATION: SignedDuration = SignedDuration::from_hours(-1);
 
 impl Bed {
     async fn start(client: Client) -> Self {
@@ -119,7 +127,8 @@ impl Bed {
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let bound = listener.local_addr().unwrap();
-        let ahead = Arc::new(AtomicI64::new(0));
+        let first = FIRST_AUTHORITY - AUTHORITY_AGE;
+        let ahead = Arc::new(AtomicI64::new(first.as_secs()));
         let (machine, shown) = (Clock::system(), ahead.clone());
         let clock = Clock::new(move || {
             machine.now() + SignedDuration::from_secs(shown.load(Ordering::Relaxed))
@@ -131,15 +140,37 @@ impl Bed {
             admissions: vec![Arc::new(FleetAdmission), Arc::new(WorkAdmission)],
         };
         let registry = MetricsRegistry::default();
+        let other = WebhookServer::new(
+            client.clone(),
+            clock.clone(),
+            options.clone(),
+            &MetricsRegistry::default(),
+        );
+        let other = Keeper::new(&other, clock.clone());
         let server = WebhookServer::new(client.clone(), clock.clone(), options, &registry);
         let keeper = Keeper::new(&server, clock);
         tokio::spawn(server.serve(listener));
         keeper.tidy(&client).await.unwrap();
-        Self {
+        let bed = Self {
             client,
             keeper,
+            other,
             ahead,
-        }
+        };
+        bed.set_clock(BEFORE_ROTATION);
+        // The first certificate has grown old since.
+        bed.keeper.tidy(&bed.client).await.unwrap();
+        bed
+    }
+
+    fn set_clock(&self, ahead: SignedDuration) {
+        self.ahead.store(ahead.as_secs(), Ordering::Relaxed);
+    }
+
+    /// The rules are in force: the probe is refused by the webhook, and not because it cannot be called.
+    async fn is_in_force(&self) {
+        let (code, refused) = send(&self.client, None, "POST", CLUSTERS, probe()).await;
+        assert_eq!((code, &refused["message"]), (400, &json!(PROBE_REFUSED)));
     }
 }
 
@@ -149,6 +180,17 @@ fn cluster(name: &str) -> Value {
         "metadata": {"name": name}, "spec": {"hubAcceptsClient": false},
     })
 }
+
+/// What a rule refuses, which shows that webhooks are in force.
+fn probe() -> Value {
+    let mut wrong = cluster("probe");
+    wrong["spec"]["managedClusterClientConfigs"] = json!([{"url": "http://x"}]);
+    wrong
+}
+
+/// What the probe is refused with, if the webhook was called.
+const PROBE_REFUSED: &str = "admission webhook \"fleet.validate.bellwether.dev\" denied the request: url \
+                             \"http://x\" is invalid in client configs";
 
 /// Who accepts clusters, moves them, and names an executor; and what keeps these rules in force.
 async fn rules_hold(client: Client) {
@@ -164,15 +206,8 @@ async fn rules_hold(client: Client) {
         all("work.open-cluster-management.io", "manifestworks"),
     ]);
     grant(&client, "ann", "ann", rules).await;
-    // A probe that a rule refuses shows that webhooks are in force.
-    let mut wrong = cluster("probe");
-    wrong["spec"]["managedClusterClientConfigs"] = json!([{"url": "http://x"}]);
-    let refused = until(&client, None, ("POST", CLUSTERS, wrong), 400).await;
-    assert_eq!(
-        refused["message"],
-        "admission webhook \"fleet.validate.bellwether.dev\" denied the request: url \"http://x\" is \
-         invalid in client configs"
-    );
+    let refused = until(&client, None, ("POST", CLUSTERS, probe()), 400).await;
+    assert_eq!(refused["message"], PROBE_REFUSED);
     acceptance(&client, ann).await;
     executors(&client, ann).await;
     repairs(&bed).await;
@@ -268,12 +303,56 @@ async fn rotation(bed: &Bed) {
     let bundle =
         |configuration: &Value| configuration["webhooks"][0]["clientConfig"]["caBundle"].clone();
     let (_, before) = send(&bed.client, None, "GET", CONFIGURATION, Value::Null).await;
-    bed.ahead.store(AUTHORITY_AGE.as_secs(), Ordering::Relaxed);
+    bed.is_in_force().await;
+    bed.set_clock(AFTER_ROTATION);
+    // Another process leads. Its authority is trusted, and ours still shows a certificate of the one before.
+    bed.other.tidy(&bed.client).await.unwrap();
+    let (_, between) = send(&bed.client, None, "GET", CONFIGURATION, Value::Null).await;
+    assert_ne!(bundle(&between), bundle(&before));
+    bed.is_in_force().await;
+    // Ours follows, when the API server has had time to read the new configuration.
     bed.keeper.tidy(&bed.client).await.unwrap();
     let (_, after) = send(&bed.client, None, "GET", CONFIGURATION, Value::Null).await;
-    assert_ne!(bundle(&after), bundle(&before));
-    // The certificate of the far future is not good yet for others: the clock goes back.
-    bed.ahead.store(0, Ordering::Relaxed);
+    assert_eq!(bundle(&after), bundle(&between));
+    let refused = until(&bed.client, None, ("POST", CLUSTERS, probe()), 400).await;
+    assert_eq!(refused["message"], PROBE_REFUSED);
+}
+
+/// A keeper of an API server that refuses every connection, and answers no more after an unreasonable number of requests.
+fn keeper_of_nothing(requests: Arc<AtomicUsize>) -> (Client, Keeper) {
+    let refusing = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        let count = requests.fetch_add(1, Ordering::Relaxed);
+        async move {
+            if count > 10_000 {
+                std::future::pending::<()>().await;
+            }
+            let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+            Err::<http::Response<kube::client::Body>, _>(refused)
+        }
+    });
+    let client = Client::new(refusing, "default");
+    let options = Options {
+        location: Location::Url("https://127.0.0.1:1".to_owned()),
+        secret: ("kube-system".into(), "bellwether-webhook".into()),
+        client_authorities: None,
+        admissions: vec![Arc::new(FleetAdmission)],
+    };
+    let clock = Clock::of_runtime("2026-01-01T00:00:00Z".parse().unwrap());
+    let registry = MetricsRegistry::default();
+    let server = WebhookServer::new(client.clone(), clock.clone(), options, &registry);
+    (client, Keeper::new(&server, clock))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_away_is_not_asked_all_the_time() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let (client, keeper) = keeper_of_nothing(Arc::clone(&requests));
+    let minute = Duration::from_mins(1);
+    let kept = tokio::time::timeout(minute, keeper.keep(&client)).await;
+    assert!(kept.is_err(), "it goes on");
+    // Every two seconds.
+    let asked = requests.load(Ordering::Relaxed);
+    assert!((20..=60).contains(&asked), "{asked} requests in a minute");
 }
 
 #[tokio::test]
@@ -283,11 +362,10 @@ async fn rules_hold_on_a_hub_that_calls_webhooks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_hold_on_a_real_hub() {
-    use std::io::Write as _;
     let assets = match Assets::find() {
         Ok(assets) => assets,
         Err(why) => {
-            let _ = writeln!(std::io::stderr(), "skipped: {why}");
+            skip(why);
             return;
         }
     };
