@@ -165,6 +165,9 @@ impl AgentArgs {
     }
 }
 
+/// Why an agent is not ready that leads, and does not know the works of its hub.
+const WAITING_FOR_HUB: &str = "waiting for the hub";
+
 /// The agent of a member while this process leads.
 struct AgentTerm {
     arguments: AgentArgs,
@@ -207,6 +210,7 @@ impl Term for AgentTerm {
     }
 
     async fn lead(&self, guarded: Guarded) -> anyhow::Result<()> {
+        self.health.set_unready(WAITING_FOR_HUB);
         match &self.arguments.hub_kubeconfig {
             Some(kubeconfig) => self.serve_known_hub(kubeconfig, guarded).await,
             None => self.as_member(&guarded).await,
@@ -287,6 +291,8 @@ impl AgentTerm {
             registration::run(agent, sender),
         );
         loop {
+            // Also after a certificate is lost.
+            self.health.set_unready(WAITING_FOR_HUB);
             let client = tokio::select! {
                 client = clients.wait_for(Option::is_some) => client.map(|client| client.clone()),
                 ended = registration.ended() => return Err(ended.into()),

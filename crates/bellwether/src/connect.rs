@@ -45,13 +45,16 @@ impl ConnectArgs {
         Ok(self.locator(None).config().await?.1)
     }
 
-    /// A client whose failed requests are not repeated by itself. With the account of the pod it follows the files of the pod.
-    pub(crate) async fn client_without_retries(&self) -> anyhow::Result<Client> {
+    /// A client whose failed requests are not repeated by itself, and the address of its cluster. With the account of the pod it follows the
+    /// files of the pod.
+    pub(crate) async fn client_without_retries(&self) -> anyhow::Result<(Client, String)> {
         let locator = self.locator(None);
-        match locator.account() {
-            Some(cluster) => Ok(cluster.client().await?),
-            None => client_without_retries(locator.config().await?.1),
+        if let Some(cluster) = locator.account() {
+            return Ok((cluster.client().await?, cluster.address()));
         }
+        let config = locator.config().await?.1;
+        let address = config.cluster_url.to_string();
+        Ok((client_without_retries(config)?, address))
     }
 
     fn locator(&self, namespace: Option<&str>) -> Locator {

@@ -48,6 +48,9 @@ pub(crate) struct ElectionArgs {
 /// The shortest lease: renewals have to fit in, and the API counts whole seconds.
 const SHORTEST: Duration = Duration::from_secs(2);
 
+/// Why a process is not ready that neither leads nor knows that another one does.
+const WAITING_FOR_LEASE: &str = "waiting for the lease";
+
 fn lease_duration(text: &str) -> Result<Duration, String> {
     let parsed: Option<GoDuration> = text.parse().ok();
     parsed
@@ -92,10 +95,15 @@ impl ElectionArgs {
         loop {
             let taking = async {
                 let prepared = term.prepare(Some(&fence)).await?;
-                health.set_ready("standing by");
-                let leading = candidate
-                    .lead(|holder| say(&format!("standing by: {holder} leads")))
-                    .await?;
+                health.set_unready(WAITING_FOR_LEASE);
+                let on_wait = |holder: Option<&str>| match holder {
+                    Some(holder) => {
+                        health.set_ready("standing by");
+                        say(&format!("standing by: {holder} leads"));
+                    }
+                    None => health.set_unready(WAITING_FOR_LEASE),
+                };
+                let leading = candidate.lead(on_wait).await?;
                 anyhow::Ok((prepared, leading))
             };
             let (prepared, mut leading) = tokio::select! {

@@ -11,14 +11,15 @@ use bellwether_controllers::registry::{Entry, HUB, HubOptions, to_rules};
 use bellwether_controllers::rights;
 use bellwether_ctl::near::did_you_mean_or;
 use bellwether_runtime::{
-    Clock, ControllerMetrics, Fence, MetricsRegistry, Pace, Pacer, Tasks, with_user_agent,
+    Clock, ControllerMetrics, Fence, MetricsRegistry, Outage, Pace, Pacer, ReconcileError as _,
+    Retry, Tasks, with_user_agent,
 };
 use bellwether_webhook::Keeper;
 use clap::Args;
-use kube::Client;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
+use kube::{Client, ResourceExt};
 use serde_json::Value;
 
 use crate::apiserver::stop_signal;
@@ -51,7 +52,7 @@ pub(crate) struct HubArgs {
         allow_hyphen_values = true
     )]
     controllers: Vec<String>,
-    /// Users whose clusters join without somebody accepting them.
+    /// Users whose clusters join without manual approval.
     #[arg(long, value_name = "USER,…", value_delimiter = ',')]
     auto_approve_users: Vec<String>,
     /// Do not create CustomResourceDefinitions that the hub lacks.
@@ -141,11 +142,12 @@ pub(crate) async fn run(arguments: HubArgs) -> anyhow::Result<()> {
     let chosen = chosen(&arguments.controllers)?;
     let (health, registry) = (Health::default(), MetricsRegistry::default());
     arguments.diagnostics.serve(&registry, &health).await?;
-    let client = arguments.connect.client_without_retries().await?;
+    let (client, address) = arguments.connect.client_without_retries().await?;
     let webhooks = arguments.webhooks.bind(&client, &registry).await?;
     let term = HubTerm {
         keeper: webhooks.as_ref().map(|webhooks| webhooks.keeper.clone()),
         client: client.clone(),
+        address,
         chosen,
         options: HubOptions {
             auto_approved: arguments.auto_approve_users.iter().cloned().collect(),
@@ -213,6 +215,8 @@ struct HubTerm {
     /// Keeps webhooks in order, if there are any.
     keeper: Option<Keeper>,
     client: Client,
+    /// Where the hub is, for messages.
+    address: String,
     chosen: Vec<Entry>,
     options: HubOptions,
     skip_definitions: bool,
@@ -222,33 +226,39 @@ struct HubTerm {
 }
 
 impl Term for HubTerm {
-    type Prepared = Hub;
+    type Prepared = (Hub, Option<Fence>);
 
-    async fn prepare(&self, fence: Option<&Fence>) -> anyhow::Result<Hub> {
-        if !self.skip_definitions {
-            ensure_definitions(&self.client, bellwether_api::definitions()).await?;
-        }
+    async fn prepare(&self, fence: Option<&Fence>) -> anyhow::Result<Self::Prepared> {
         let client = match fence {
             Some(fence) => fence.guard(self.client.clone()),
             None => self.client.clone(),
         };
         let mut hub = Hub::new(self.pacer.limit(client), Clock::system());
         hub.metrics = self.metrics.clone();
-        for entry in &self.chosen {
-            entry.start_caches(&hub);
+        // Only the process that leads writes definitions. Caches of kinds that are not defined yet begin after that.
+        let has_definitions = async || Ok(has_definitions(&self.client).await?);
+        // A process that may not read definitions learns more when it leads.
+        if self.skip_definitions || self.until_reached(has_definitions).await.unwrap_or(false) {
+            self.complete_caches(&hub).await;
         }
-        self.health
-            .set_unready("caches are not complete; rights that are missing are in the log");
-        hub.ready().await;
-        Ok(hub)
+        Ok((hub, fence.cloned()))
     }
 
-    async fn lead(&self, hub: Hub) -> anyhow::Result<()> {
+    async fn lead(&self, (hub, fence): Self::Prepared) -> anyhow::Result<()> {
+        if !self.skip_definitions {
+            let define =
+                async || ensure_definitions(&hub.client, bellwether_api::definitions()).await;
+            self.until_reached(define).await?;
+        }
+        self.complete_caches(&hub).await;
         // Controllers write through the webhooks: these can be called first.
         if let Some(keeper) = &self.keeper {
-            keeper.tidy(&hub.client).await?;
+            let tidy = async || Ok(keeper.tidy(&hub.client).await?);
+            self.until_reached(tidy).await?;
         }
-        let mut controllers = start(&hub, &self.chosen, &self.options);
+        let mut options = self.options.clone();
+        options.workflows.fence = fence;
+        let mut controllers = start(&hub, &self.chosen, &options);
         if let Some(keeper) = self.keeper.clone() {
             let client = hub.client.clone();
             controllers.spawn("webhook configurations".to_owned(), async move {
@@ -270,6 +280,50 @@ impl Term for HubTerm {
         say(&format!("the hub is ready; controllers: {names}"));
         Err(controllers.ended().await.into())
     }
+}
+
+impl HubTerm {
+    /// Starts the caches of all chosen controllers, unless they run, and waits until they are complete.
+    async fn complete_caches(&self, hub: &Hub) {
+        for entry in &self.chosen {
+            entry.start_caches(hub);
+        }
+        self.health
+            .set_unready("caches are not complete; rights that are missing are in the log");
+        hub.ready().await;
+    }
+
+    /// Tries until the hub has answered. A refusal is an error; an outage is not.
+    async fn until_reached<T>(
+        &self,
+        attempt: impl AsyncFn() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let (clock, mut outage) = (Clock::system(), Outage::default());
+        loop {
+            let error = match attempt().await {
+                Ok(value) => return Ok(value),
+                Err(error) if is_outage(&error) => error,
+                Err(error) => return Err(error.context(format!("the hub at {}", self.address))),
+            };
+            let why = format!("cannot reach the hub at {}: {error:#}", self.address);
+            if outage.begins() {
+                say(&why);
+                tracing::warn!(error = why, "will retry until the hub answers");
+            }
+            self.health.set_unready(why);
+            clock.sleep(OUTAGE_RETRY).await;
+        }
+    }
+}
+
+/// The wait before a hub that did not answer is asked again.
+const OUTAGE_RETRY: Duration = Duration::from_secs(1);
+
+/// True for an error that may pass by itself, such as that of a server that is away or busy.
+fn is_outage(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    let request = causes.find_map(|cause| cause.downcast_ref::<kube::Error>());
+    request.is_some_and(|error| matches!(error.retry(), Retry::Backoff | Retry::After(_)))
 }
 
 /// The controllers that a list of names chooses.
@@ -324,14 +378,29 @@ fn user_agent(entry: &Entry) -> String {
     format!("bellwether/{} {}", env!("CARGO_PKG_VERSION"), entry.name)
 }
 
+fn definitions_api(client: &Client) -> kube::Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    kube::Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
+}
+
+/// True if a cluster has all definitions of a hub.
+async fn has_definitions(client: &Client) -> Result<bool, kube::Error> {
+    let (api, all) = (definitions_api(client), ListParams::default());
+    let list = api.list_metadata(&all).await?;
+    let found: BTreeSet<String> = list.iter().map(ResourceExt::name_any).collect();
+    let is_found = |definition: &Value| {
+        let name = definition["metadata"]["name"].as_str();
+        name.is_some_and(|name| found.contains(name))
+    };
+    Ok(bellwether_api::definitions().all(|it| is_found(&it)))
+}
+
 /// Creates the definitions that a cluster lacks, and waits until they are served.
 pub(crate) async fn ensure_definitions(
     client: &Client,
     definitions: impl IntoIterator<Item = Value>,
 ) -> anyhow::Result<()> {
-    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-    let api: kube::Api<DynamicObject> =
-        kube::Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let api = definitions_api(client);
     for definition in definitions {
         let name = definition["metadata"]["name"]
             .as_str()
@@ -377,27 +446,32 @@ mod tests {
     }
 
     #[test]
+    fn an_outage_is_not_a_refusal() {
+        let refused = |code: u16| {
+            let status = kube::core::Status::failure("no", "Reason").with_code(code);
+            anyhow::Error::from(kube::Error::Api(Box::new(status))).context("cannot create it")
+        };
+        for (error, expected) in [
+            (refused(503), true),
+            (refused(429), true),
+            (refused(403), false),
+            (refused(422), false),
+            (
+                kube::Error::Service("connection refused".into()).into(),
+                true,
+            ),
+            (anyhow::anyhow!("it is not served after 30 seconds"), false),
+        ] {
+            assert_eq!(is_outage(&error), expected, "{error:#}");
+        }
+    }
+
+    #[test]
     fn controllers_are_chosen_by_name() {
-        let all = [
-            "application",
-            "application-configuration",
-            "certificate-approval",
-            "cluster-set",
-            "component",
-            "definition",
-            "distribution",
-            "helm-template",
-            "kustomize-patch",
-            "placement",
-            "policy-propagator",
-            "registration",
-            "replica-set",
-            "rollout",
-            "work-config",
-            "work-ttl",
-            "workflow-run",
-        ];
-        let others: Vec<&str> = all.into_iter().filter(|it| *it != "placement").collect();
+        let all: Vec<&str> = HUB.iter().map(|entry| entry.name).collect();
+        assert!(all.is_sorted(), "listed by name, each once: {all:?}");
+        let others = all.iter().copied().filter(|it| *it != "placement");
+        let others: Vec<&str> = others.collect();
         check(&[], Ok(&all));
         check(&["placement"], Ok(&["placement"]));
         check(&["-placement"], Ok(&others));

@@ -30,7 +30,7 @@ pub use providers::http::HttpPolicy;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bellwether_runtime::ObjectKey;
+use bellwether_runtime::{Fence, ObjectKey};
 use bellwether_workflow::{Done, Request, Settings};
 use futures::future::BoxFuture;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -50,6 +50,8 @@ pub struct WorkflowOptions {
     pub git_directories: Vec<PathBuf>,
     /// Where sources of templates are cached; without it they are fetched every time.
     pub source_cache: Option<PathBuf>,
+    /// Open while this process leads. Nothing is sent, mailed or pushed while it is closed.
+    pub fence: Option<Fence>,
 }
 
 /// The object that a workflow belongs to.

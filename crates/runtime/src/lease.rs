@@ -13,7 +13,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -42,6 +42,11 @@ pub struct LeaseOptions {
 }
 
 impl LeaseOptions {
+    /// Selects the Lease among those of its namespace.
+    fn field_selector(&self) -> String {
+        format!("metadata.name={}", self.name)
+    }
+
     /// How often a holder renews it.
     fn renewal(&self) -> Duration {
         self.duration / 4
@@ -86,11 +91,10 @@ impl Candidate {
     /// runtime.
     pub fn new(client: &Client, clock: &Clock, options: LeaseOptions) -> Self {
         let (sender, changes) = mpsc::unbounded_channel();
-        let fields = format!("metadata.name={}", options.name);
         let leases = Cache::follow(
             client,
             Lease::url_path(&(), Some(&options.namespace)),
-            Selection::fields(&fields),
+            Selection::fields(&options.field_selector()),
             move |_| {
                 // Nobody listens any more when the candidate is gone.
                 let _ = sender.send(());
@@ -111,9 +115,12 @@ impl Candidate {
         self.fence.clone()
     }
 
-    /// Waits until this process leads. `waiting` is called once with the name of the holder that has to
-    /// be waited for.
-    pub async fn lead(&mut self, waiting: impl Fn(&str)) -> Result<Leadership<'_>, LeaseError> {
+    /// Waits until this process leads. `on_wait` is called with the name of the holder when one has to be
+    /// waited for, and without a name when nobody holds the lease any more and it could not be taken.
+    pub async fn lead(
+        &mut self,
+        on_wait: impl Fn(Option<&str>),
+    ) -> Result<Leadership<'_>, LeaseError> {
         self.leases.answered().await;
         let key = ObjectKey::new(&self.options.namespace, &self.options.name);
         let mut sighting: Option<Sighting> = None;
@@ -132,13 +139,18 @@ impl Candidate {
                             held: Box::new(held),
                         });
                     }
-                    Err(error) => self.after_failure(error).await?,
+                    Err(error) => {
+                        if std::mem::take(&mut announced) {
+                            on_wait(None);
+                        }
+                        self.after_failure(error).await?;
+                    }
                 },
                 Step::WaitUntil(time) => {
                     if !announced {
                         let spec = lease.as_ref().and_then(|lease| lease.spec.as_ref());
                         let holder = spec.and_then(|spec| spec.holder_identity.as_deref());
-                        waiting(holder.unwrap_or_default());
+                        on_wait(Some(holder.unwrap_or_default()));
                         announced = true;
                     }
                     tokio::select! {
@@ -150,16 +162,18 @@ impl Candidate {
         }
     }
 
-    /// A conflict means that another candidate was faster, or that the cache has yet to learn of it.
+    /// A conflict means that another candidate was faster, or that the cache has yet to learn of it. A cache that cannot follow the
+    /// lease would never learn of it: if that is for lack of rights, it is an error.
     async fn after_failure(&mut self, error: kube::Error) -> Result<(), LeaseError> {
-        if let kube::Error::Api(status) = &error
-            && [401, 403, 404, 422].contains(&status.code)
-        {
-            return Err(LeaseError::Refused {
-                namespace: self.options.namespace.clone(),
-                name: self.options.name.clone(),
-                source: Box::new(error),
-            });
+        if is_refusal(&error) {
+            return Err(self.refused(error));
+        }
+        if self.leases.is_interrupted() {
+            let params = ListParams::default().fields(&self.options.field_selector());
+            match self.api.list_metadata(&params).await {
+                Err(error) if is_refusal(&error) => return Err(self.refused(error)),
+                _ => {}
+            }
         }
         tracing::debug!(%error, "the lease was not taken");
         tokio::select! {
@@ -167,6 +181,14 @@ impl Candidate {
             _ = self.changes.recv() => {}
         }
         Ok(())
+    }
+
+    fn refused(&self, error: kube::Error) -> LeaseError {
+        LeaseError::Refused {
+            namespace: self.options.namespace.clone(),
+            name: self.options.name.clone(),
+            source: Box::new(error),
+        }
     }
 
     /// Takes the lease, if it is still the one that was seen.
@@ -215,6 +237,11 @@ impl Candidate {
     fn moment(&self) -> (Instant, Timestamp) {
         (Instant::now(), self.clock.now())
     }
+}
+
+/// True if the server will not let this process have the lease, however often it asks.
+fn is_refusal(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if [401, 403, 404, 422].contains(&status.code))
 }
 
 /// The right to act, which lasts while it is renewed.

@@ -83,6 +83,7 @@ impl WorkflowArgs {
             stores_rendered: self.store_rendered_resources,
             git_directories: self.git_directory.clone(),
             source_cache: self.source_cache.clone(),
+            fence: None,
         })
     }
 }

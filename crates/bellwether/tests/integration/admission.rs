@@ -7,7 +7,7 @@ use crate::fleet;
 
 use std::path::Path;
 
-use bellwether_testkit::{Assets, RealCluster, process};
+use bellwether_testkit::{Assets, RealCluster, process, skip};
 use fleet::{Fleet, Process, pause};
 use serde_json::Value;
 
@@ -131,7 +131,7 @@ async fn admission_holds_on_a_real_hub() {
     let assets = match Assets::find() {
         Ok(assets) => assets,
         Err(why) => {
-            eprintln!("skipped: {why}");
+            skip(why);
             return;
         }
     };

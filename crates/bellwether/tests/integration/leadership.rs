@@ -123,6 +123,86 @@ fn a_hub_says_how_it_is() {
     assert!(get(address, "/readyz").ends_with("\r\n\r\nok: standing by\n"));
 }
 
+/// The address at which a process tells how it is.
+fn diagnostics_of(process: &Background) -> String {
+    let line = wait_for_line(process, "metrics are at http://");
+    let address = line.trim_start_matches("metrics are at http://");
+    address.trim_end_matches("/metrics").to_owned()
+}
+
+/// Waits until a process is not ready for a reason, and never says that it is.
+#[track_caller]
+fn is_unready_because(address: &str, why: &str) {
+    for _ in 0..100 {
+        let answer = get(address, "/readyz");
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        if answer.contains(why) {
+            return;
+        }
+        fleet::pause();
+    }
+    panic!("{why}: {}", get(address, "/readyz"));
+}
+
+/// The agent holds its lease, and works for nobody: it is not ready.
+#[test]
+fn an_agent_that_does_not_reach_its_hub_is_not_ready() {
+    let member = Fleet::only_server();
+    // Nobody listens there any more.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let kubeconfig = format!(
+        "{{apiVersion: v1, kind: Config, current-context: hub, contexts: [{{name: hub, context: {{cluster: hub, user: me}}}}],\n\
+         clusters: [{{name: hub, cluster: {{server: 'https://{address}'}}}}], users: [{{name: me, user: {{token: t}}}}]}}"
+    );
+    let hub = member.directory().join("hub.yaml");
+    std::fs::write(&hub, kubeconfig).unwrap();
+    for (cluster, flag) in [("c1", "--hub-kubeconfig"), ("c2", "--bootstrap-kubeconfig")] {
+        let agent = member.spawn(&format!(
+            "{BELLWETHER} agent --cluster-name {cluster} --kubeconfig {} {flag} {} --metrics-listen 127.0.0.1:0",
+            member.kubeconfig().display(),
+            hub.display(),
+        ));
+        is_unready_because(&diagnostics_of(&agent), "waiting for the hub");
+    }
+}
+
+#[test]
+fn a_hub_that_stands_by_defines_nothing() {
+    let fleet = Fleet::only_server();
+    let lease = fleet.directory().join("lease.json");
+    let text = r#"{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "bellwether-hub", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 3600}}"#;
+    std::fs::write(&lease, text).unwrap();
+    fleet.shell(&format!("{BELLWETHER} apply -f {}", lease.display()));
+    let second = hub(&fleet, "second");
+    wait_for_line(&second, "standing by: somebody leads");
+    let (_, definitions, _) = fleet.run(&format!("{BELLWETHER} get customresourcedefinitions"));
+    assert!(!definitions.contains("placements"), "{definitions}");
+    // The one that leads defines what is missing.
+    fleet.shell(&format!(
+        "{BELLWETHER} delete lease bellwether-hub -n kube-system"
+    ));
+    wait_for_line(&second, "the hub is ready");
+    a_binding_is_bound(&fleet, "defined");
+}
+
+#[test]
+fn a_hub_outlives_its_api_server() {
+    let mut fleet = Fleet::only_server();
+    let hub = fleet.spawn(&format!(
+        "{BELLWETHER} hub --leader-elect-lease-duration 2s --metrics-listen 127.0.0.1:0"
+    ));
+    let address = diagnostics_of(&hub);
+    wait_for_line(&hub, "the hub is ready");
+    fleet.kill();
+    wait_for_line(&hub, "no longer leading");
+    wait_for_line(&hub, "cannot reach the hub at https://127.0.0.1:");
+    is_unready_because(&address, "cannot reach the hub at https://127.0.0.1:");
+}
+
 /// A server that notes the key of every request that it gets.
 pub(crate) fn ledger() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

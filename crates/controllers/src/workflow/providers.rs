@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::kube::Client;
-use bellwether_runtime::{Clock, compute};
+use bellwether_runtime::{Clock, Fence, Fenced, compute};
 use bellwether_workflow::config::{Configuration, Draft, Next};
 use bellwether_workflow::session::Call;
 use bellwether_workflow::{Done, Request, action};
@@ -31,6 +31,8 @@ pub struct Providers {
     objects: Objects,
     http: HttpClient,
     git: bellwether_git::Client,
+    /// Closed while another process may lead.
+    fence: Option<Fence>,
 }
 
 impl std::fmt::Debug for Providers {
@@ -47,6 +49,7 @@ impl Providers {
             http: HttpClient::new(&options.http),
             git: bellwether_git::Client::new(Arc::new(Egress::new(options))),
             clock: clock.clone(),
+            fence: options.fence.clone(),
         }
     }
 
@@ -73,15 +76,18 @@ impl Providers {
                     "Idempotency-Key".to_owned(),
                     format!("{}/{}", request.id, request.call.path),
                 ));
+                self.check_lease()?;
                 self.http.send(params, &headers).await?
             }
             "git.push" => {
                 let namespace = &owner.key.namespace;
                 let now = self.clock.now();
+                self.check_lease()?;
                 // A conversation with a server is a large future.
                 Box::pin(git::push(&self.git, &self.objects, namespace, params, now)).await?
             }
             "email.send" => {
+                self.check_lease()?;
                 email::send(&self.http, params).await?;
                 json!({})
             }
@@ -106,6 +112,14 @@ impl Providers {
             value,
             ..Done::default()
         })
+    }
+
+    /// Refuses what leaves the hub unless this process leads. The hub's own API is behind the same fence; others cannot tell who leads.
+    fn check_lease(&self) -> Result<(), String> {
+        match &self.fence {
+            Some(fence) if !fence.is_open() => Err(Fenced.to_string()),
+            _ => Ok(()),
+        }
     }
 
     /// Answers a query about an application that applied these objects.

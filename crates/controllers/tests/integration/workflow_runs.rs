@@ -11,6 +11,7 @@ use bellwether_api::workflow::{WorkflowHistory, WorkflowRun};
 use bellwether_controllers::workflow::approval::{self, ApprovalError, Approvals};
 use bellwether_controllers::workflow::{ApprovalOptions, WorkflowOptions};
 use bellwether_controllers::workflow_run;
+use bellwether_runtime::{Fence, Fenced};
 use bellwether_workflow::token::{self, Claim};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
@@ -246,6 +247,34 @@ async fn a_run_begins_when_the_workflow_is_there_that_it_refers_to() {
     until(&world, "r", "succeeded").await;
     let waited = world.now().duration_since(before);
     assert!(waited.as_millis() < 1000, "{waited:?}");
+}
+
+/// A process that was paused for longer than its lease goes on in the middle of a step. Servers outside cannot tell that another one leads.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_does_not_lead_sends_nothing() {
+    let world = World::start().await;
+    let options = WorkflowOptions {
+        fence: Some(Fence::closed(&world.hub().clock)),
+        ..WorkflowOptions::default()
+    };
+    tokio::spawn(workflow_run::run(world.hub(), options));
+    let url = "http://127.0.0.1:1/";
+    create(
+        &world,
+        "r",
+        json!([{"name": "tell", "type": "request", "properties": {"url": url, "method": "POST"}}]),
+    )
+    .await;
+    let api = runs(&world);
+    let refused = Fenced.to_string();
+    world
+        .until("the step says why", async || {
+            let status = api.get("r").await.unwrap().status.unwrap_or_default();
+            let step = status.steps.first().map(|step| &step.status);
+            let message = format!("{:?}", step.map(|step| step.message.clone()));
+            message.contains(&refused).then_some(()).ok_or(message)
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -99,7 +99,7 @@ async fn a_silent_leader_is_followed_by_another_and_may_write_no_more() {
     let mut second = candidate(&client, "second");
     let began = Instant::now();
     let _second = second
-        .lead(move |name| name.clone_into(&mut seen.lock()))
+        .lead(move |name| name.unwrap_or_default().clone_into(&mut seen.lock()))
         .await
         .unwrap();
     assert_eq!(*holder.lock(), "first");
@@ -132,4 +132,34 @@ async fn missing_rights_are_an_error_that_names_them() {
         error.to_string().contains("--leader-elect=false"),
         "{error}"
     );
+}
+
+/// A process that may not read the lease of another would wait for it without end.
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_may_not_follow_the_lease_says_so() {
+    let server = server().await;
+    let administrator = client(&server, "first");
+    let mut first = candidate(&administrator, "first");
+    let leading = first.lead(|_| {}).await.unwrap();
+    let create = async |path: &str, body: serde_json::Value| {
+        let request = http::Request::post(format!("/apis/rbac.authorization.k8s.io/v1/{path}"))
+            .header("content-type", "application/json")
+            .body(serde_json::to_vec(&body).unwrap());
+        let answer = administrator.request::<serde_json::Value>(request.unwrap());
+        answer.await.unwrap();
+    };
+    let rule = serde_json::json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+        "verbs": ["get", "create", "update"]});
+    let role = serde_json::json!({"metadata": {"name": "few"}, "rules": [rule]});
+    create("namespaces/kube-system/roles", role).await;
+    let group = "rbac.authorization.k8s.io";
+    let binding = serde_json::json!({"metadata": {"name": "few"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "few"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "few"}]});
+    create("namespaces/kube-system/rolebindings", binding).await;
+    let few = server.client(HUB, Identity::authenticated("few", Vec::new()));
+    let mut second = candidate(&few, "second");
+    let error = second.lead(|_| {}).await.map(drop).unwrap_err().to_string();
+    assert!(error.contains("cannot list resource"), "{error}");
+    drop(leading);
 }
