@@ -37,6 +37,23 @@ const IO: [&str; 22] = [
     ".await",
 ];
 
+/// Where tasks are begun that nobody supervises, and why that is right. Elsewhere `spawn_vital` or `Tasks` notices a panic.
+const UNSUPERVISED: [(&str, &str); 13] = [
+    ("crates/apiserver/src/admission/dynamic/call.rs", "a connection"),
+    ("crates/apiserver/src/listen.rs", "a connection"),
+    ("crates/bellwether/src/agent.rs", "reports missing rights"),
+    ("crates/bellwether/src/backup/socket.rs", "a connection"),
+    ("crates/bellwether/src/diagnostics.rs", "a connection"),
+    ("crates/bellwether/src/hub.rs", "reports missing rights"),
+    ("crates/controllers/src/workflow/approval.rs", "a connection"),
+    ("crates/controllers/src/workflow/providers/http.rs", "a connection"),
+    ("crates/examples/src/fleet.rs", "reads what a process prints"),
+    ("crates/examples/src/server.rs", "a server for examples"),
+    ("crates/git/src/web.rs", "a connection"),
+    ("crates/runtime/src/supervise.rs", "supervises"),
+    ("crates/webhook/src/server.rs", "a connection"),
+];
+
 /// Programs of integration tests besides `integration`, and why.
 const MORE_TESTS: [(&str, &str); 1] = [
     // Runs only where kubectl is installed.
@@ -57,6 +74,7 @@ pub(crate) fn check() -> anyhow::Result<Vec<String>> {
         problems.extend(unused_dependencies(package)?);
         problems.extend(tests(package));
         problems.extend(skipped_by_hand(package)?);
+        problems.extend(unsupervised(package)?);
     }
     problems.extend(unused_workspace_dependencies(&packages)?);
     problems.extend(map(&packages)?);
@@ -283,6 +301,27 @@ fn tests(package: &Package) -> Vec<String> {
     )]
 }
 
+/// Tasks whose panic nobody would notice.
+fn unsupervised(package: &Package) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for source in sources(&package.folder.join("src"))? {
+        let path = shown(&source.path);
+        if UNSUPERVISED.iter().any(|(known, _)| *known == path) {
+            continue;
+        }
+        for (number, _) in source.code.iter().filter(|(_, line)| spawns(line)) {
+            problems.push(format!(
+                "{path}:{number}: begin the task with spawn_vital or Tasks, which notice its panic, or list it in UNSUPERVISED"
+            ));
+        }
+    }
+    Ok(problems)
+}
+
+fn spawns(line: &str) -> bool {
+    line.contains("tokio::spawn(") || line.contains("tokio::task::spawn(")
+}
+
 /// Tests that say by themselves that they are skipped: nobody counts them.
 fn skipped_by_hand(package: &Package) -> anyhow::Result<Vec<String>> {
     // What counts them may say so.
@@ -372,6 +411,14 @@ mod tests {
             r#"assert_eq!(phase, "skipped: the step before failed");"#
         ));
         assert!(!says_skipped("skip(why);"));
+    }
+
+    #[test]
+    fn unsupervised_tasks_are_found() {
+        assert!(spawns("let task = tokio::spawn(async move {"));
+        assert!(!spawns("tokio::task::spawn_blocking(work)"));
+        assert!(!spawns("drop(spawn_vital(name, work));"));
+        assert!(UNSUPERVISED.is_sorted(), "each is found at once");
     }
 
     #[test]
