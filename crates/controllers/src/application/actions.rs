@@ -133,6 +133,7 @@ impl ComponentActions<'_> {
             occasion: Occasion::Update,
             live: Live::new(),
             repaired: Vec::new(),
+            left_deleted: BTreeMap::new(),
             next: None,
         }
     }

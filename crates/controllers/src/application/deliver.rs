@@ -78,6 +78,8 @@ pub(super) struct Pass<'a> {
     pub(super) live: Live,
     /// Objects that others had changed.
     pub(super) repaired: Vec<String>,
+    /// Objects that others deleted and a policy leaves so, in words.
+    pub(super) left_deleted: BTreeMap<tracker::Identity, String>,
     /// When to look again, if at a certain time.
     pub(super) next: Next,
 }
@@ -445,12 +447,14 @@ impl Pass<'_> {
             live,
             problems,
             repaired,
+            left_deleted,
             next,
         } = applied;
         let live = live.into_iter();
         self.live
             .extend(live.map(|(identity, object)| (identity, Arc::unwrap_or_clone(object))));
         self.repaired.extend(repaired);
+        self.left_deleted.extend(left_deleted);
         self.next = [self.next, next].into_iter().flatten().min();
         if problems.is_empty() {
             return Ok(());

@@ -67,6 +67,8 @@ pub(super) struct Applied {
     pub(super) problems: Vec<String>,
     /// Objects that others had changed.
     pub(super) repaired: Vec<String>,
+    /// Objects that others deleted and a policy leaves so, in words.
+    pub(super) left_deleted: BTreeMap<Identity, String>,
     /// When to look again, if at a certain time.
     pub(super) next: Option<Timestamp>,
 }
@@ -395,15 +397,11 @@ pub(super) fn unserved(object: &Value) -> String {
     )
 }
 
-/// What is said of an object, with the component that it belongs to.
+/// What is said of an object, with what it belongs to.
 pub(super) fn said_of(manifest: &Manifest, message: &str) -> String {
-    match manifest.trait_type.as_str() {
-        _ if manifest.component.is_empty() => message.to_owned(),
-        "" => format!("component {}: {message}", manifest.component),
-        trait_type => format!(
-            "component {}, trait {trait_type}: {message}",
-            manifest.component
-        ),
+    match manifest.origin() {
+        Some(origin) => format!("{origin}: {message}"),
+        None => message.to_owned(),
     }
 }
 
@@ -430,6 +428,12 @@ impl Applied {
         let message = match outcome.result {
             Ok(Effect::Repaired) => {
                 self.repaired.push(describe(object));
+                return;
+            }
+            Ok(Effect::Left) if is_missing => {
+                let identity = tracker::identity_of(manifest);
+                let text = dispatch::left_deleted(object);
+                self.left_deleted.insert(identity, text);
                 return;
             }
             Ok(Effect::Wrote | Effect::Left) => return,

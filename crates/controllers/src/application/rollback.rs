@@ -3,7 +3,7 @@
 //! The objects of that revision are applied as they were, and those of components that only this revision has are deleted.
 //! The spec stays as it is unless the step asks for more, so the application is kept as the step left it until its spec changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bellwether_api::oam::names::label;
@@ -117,6 +117,7 @@ impl Reconciler {
             occasion: Occasion::StateKeep,
             live: Live::new(),
             repaired: Vec::new(),
+            left_deleted: BTreeMap::new(),
             next: None,
         };
         let all: Vec<&Delivered> = delivered.iter().collect();
@@ -216,6 +217,7 @@ impl ComponentActions<'_> {
             occasion: Occasion::Update,
             live: Live::new(),
             repaired: Vec::new(),
+            left_deleted: BTreeMap::new(),
             next: None,
         };
         let all: Vec<&Delivered> = delivered.iter().collect();

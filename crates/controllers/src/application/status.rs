@@ -36,6 +36,8 @@ pub(super) struct Report {
     is_first: bool,
     /// Whether steps brought back what was delivered before.
     is_rolled_back: bool,
+    /// Objects that others deleted and a policy leaves so, in words.
+    left_deleted: Vec<String>,
     events: Vec<EventDraft>,
 }
 
@@ -51,6 +53,7 @@ impl Report {
             // A workflow that is done was reported whole.
             is_first: is_first && status.workflow.as_ref().is_some_and(|it| !it.finished),
             is_rolled_back: false,
+            left_deleted: Vec::new(),
             status,
             now,
             events: Vec::new(),
@@ -321,6 +324,21 @@ impl Report {
         }
     }
 
+    /// A component lacks objects that others deleted. It is as healthy as it was: nobody waits for them.
+    pub(super) fn lacks(&mut self, service: &ComponentService, left: &[String]) {
+        let mut known = self.status.services.iter_mut();
+        if let Some(known) = known.find(|known| is_same_service(known, service))
+            && !left.is_empty()
+        {
+            known.message = left.join("; ");
+        }
+    }
+
+    /// Notes objects that others deleted and a policy leaves so.
+    pub(super) fn left_deleted<'a>(&mut self, objects: impl IntoIterator<Item = &'a String>) {
+        self.left_deleted.extend(objects.into_iter().cloned());
+    }
+
     /// Notes when the workflow is carried out again.
     pub(super) fn restart(&mut self, restart: &Restart) {
         restart::write(restart, &mut self.status);
@@ -360,7 +378,8 @@ impl Report {
         let is_healthy = self.status.services.iter().all(|service| service.healthy);
         settled_phase(is_healthy).clone_into(&mut self.status.phase);
         let was_ready = meta::is_true(&self.status.conditions, condition::READY);
-        self.set(condition::READY, TRUE, condition::RECONCILE_SUCCESS, "");
+        let left = self.left_deleted.join("; ");
+        self.set(condition::READY, TRUE, condition::RECONCILE_SUCCESS, &left);
         if !was_ready {
             self.events
                 .push(EventDraft::normal(event::DEPLOYED, "Deployed successfully"));

@@ -55,6 +55,7 @@ impl Reconciler {
             occasion,
             live: Live::new(),
             repaired: Vec::new(),
+            left_deleted: BTreeMap::new(),
             next: None,
         };
         let occasion = if report.was_delivered() {
@@ -69,7 +70,8 @@ impl Reconciler {
         let all: Vec<&Manifest> = objects.iter().collect();
         tracking.record(&all, CREATOR_POLICY).await?;
         let mut of_policies = pass(occasion);
-        of_policies.apply(&all).await?;
+        of_policies.apply(&all).await.map_err(of_policy)?;
+        report.left_deleted(of_policies.left_deleted.values());
         report.policies();
         let workflow = self.workflow(application, appfile)?;
         report.rendered();
@@ -252,6 +254,11 @@ impl Reconciler {
         let services = pass.take(&all).await?;
         report.fare(&services);
         let known: BTreeSet<tracker::Identity> = delivered
+        for (component, service) in delivered.iter().zip(&services) {
+            let identities = component.manifests.iter().map(tracker::identity_of);
+            let left = identities.filter_map(|it| pass.left_deleted.get(&it).cloned());
+            report.lacks(service, &left.collect::<Vec<String>>());
+        }
             .iter()
             .flat_map(|component| &component.manifests)
             .map(tracker::identity_of)
@@ -259,7 +266,17 @@ impl Reconciler {
         let others = others(&recorded, &known);
         let on_hub = others.iter().filter(|it| is_local(&it.cluster));
         let on_hub: Vec<&Manifest> = on_hub.collect();
-        pass.apply(&on_hub).await
+        pass.apply(&on_hub).await?;
+        report.left_deleted(pass.left_deleted.values());
+        Ok(())
+    }
+}
+
+/// The failure to apply objects of policies, as one of policies: the workflow has not begun.
+fn of_policy(failure: Failure) -> Failure {
+    match failure {
+        Failure::Render(error) => Failure::Render(error.at(Stage::Policy)),
+        other => other,
     }
 }
 

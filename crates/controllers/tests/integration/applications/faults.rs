@@ -11,6 +11,7 @@ cases! {
     an_object_on_a_member_can_be_shared,
     nothing_is_brought_to_a_cluster_that_is_being_detached,
     policies_that_change_the_application_are_kept_with_its_revision,
+    an_object_of_a_policy_that_cannot_be_applied_is_named,
 }
 
 async fn a_trait_that_is_removed_takes_its_objects_along(fleet: &mut Fleet) {
@@ -244,4 +245,20 @@ async fn policies_that_change_the_application_are_kept_with_its_revision(fleet: 
     fleet.merge(HUB, &app, change).await;
     until(fleet, &map("one"), "the label", |map| team(map) == "blue").await;
     until_phase(fleet, &app, "running").await;
+}
+
+async fn an_object_of_a_policy_that_cannot_be_applied_is_named(fleet: &mut Fleet) {
+    start(fleet);
+    let template = "output: {apiVersion: \"rules.example.org/v1\", kind: \"Rule\"}\nparameter: {}";
+    let definition = json!({"apiVersion": "core.oam.dev/v1beta1", "kind": "PolicyDefinition", "metadata": {"name": "rule", "namespace": "default"},
+        "spec": {"schematic": {"cue": {"template": template}}}});
+    fleet.create(HUB, definition).await;
+    let policy = json!([{"name": "mine", "type": "rule", "properties": {}}]);
+    let app = app(json!({"components": [settings("one", "1")], "policies": policy}));
+    create_when_known(fleet, &app).await;
+    let told = until_phase(fleet, &app, "generatingPolicy").await;
+    let message = message_of(&told, "Policy");
+    let expected = "policy mine: Rule default/mine: the hub does not serve the kind Rule";
+    assert!(message.starts_with(expected), "{message}");
+    assert_eq!(message_of(&told, "Ready"), message);
 }

@@ -17,6 +17,7 @@ cases! {
     a_configuration_goes_with_its_application,
     an_environment_of_a_policy_is_deployed_to,
     a_step_reads_fields_of_an_object_of_a_member,
+    environments_of_a_policy_are_deployed_to_without_steps,
 }
 
 fn put(name: &str) -> Value {
@@ -379,6 +380,25 @@ async fn a_step_reads_fields_of_an_object_of_a_member(fleet: &mut Fleet) {
     let told = until(fleet, &app, "it waits", |app| {
         let step = &app["status"]["workflow"]["steps"][0]["message"];
         step.as_str()
+async fn environments_of_a_policy_are_deployed_to_without_steps(fleet: &mut Fleet) {
+    start(fleet);
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "staging"}});
+    fleet.create(HUB, space).await;
+    let env = |name: &str, namespace: &str| json!({"name": name, "placement": {"namespaceSelector": {"name": namespace}}});
+    let policy = json!({"name": "envs", "type": "env-binding",
+        "properties": {"envs": [env("test", "staging"), env("prod", "default")]}});
+    let app = app(json!({"components": [settings("one", "1")], "policies": [policy]}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "running").await;
+    let expected = ["deploy-envs-test succeeded", "deploy-envs-prod succeeded"];
+    assert_eq!(phases(&told), expected);
+    let mut there = map("one");
+    for namespace in ["staging", "default"] {
+        there["metadata"]["namespace"] = namespace.into();
+        assert!(fleet.get(HUB, &there).await.is_some(), "{namespace}");
+    }
+}
+
             .is_some_and(|message| message.contains(MEMBER))
     })
     .await;
