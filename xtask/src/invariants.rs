@@ -39,15 +39,27 @@ const IO: [&str; 22] = [
 
 /// Where tasks are begun that nobody supervises, and why that is right. Elsewhere `spawn_vital` or `Tasks` notices a panic.
 const UNSUPERVISED: [(&str, &str); 13] = [
-    ("crates/apiserver/src/admission/dynamic/call.rs", "a connection"),
+    (
+        "crates/apiserver/src/admission/dynamic/call.rs",
+        "a connection",
+    ),
     ("crates/apiserver/src/listen.rs", "a connection"),
     ("crates/bellwether/src/agent.rs", "reports missing rights"),
     ("crates/bellwether/src/backup/socket.rs", "a connection"),
     ("crates/bellwether/src/diagnostics.rs", "a connection"),
     ("crates/bellwether/src/hub.rs", "reports missing rights"),
-    ("crates/controllers/src/workflow/approval.rs", "a connection"),
-    ("crates/controllers/src/workflow/providers/http.rs", "a connection"),
-    ("crates/examples/src/fleet.rs", "reads what a process prints"),
+    (
+        "crates/controllers/src/workflow/approval.rs",
+        "a connection",
+    ),
+    (
+        "crates/controllers/src/workflow/providers/http.rs",
+        "a connection",
+    ),
+    (
+        "crates/examples/src/fleet.rs",
+        "reads what a process prints",
+    ),
     ("crates/examples/src/server.rs", "a server for examples"),
     ("crates/git/src/web.rs", "a connection"),
     ("crates/runtime/src/supervise.rs", "supervises"),
