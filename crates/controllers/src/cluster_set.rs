@@ -398,9 +398,7 @@ mod tests {
 
     #[test]
     fn an_invalid_selector_is_reported_in_the_condition() {
-        let by_labels = |selector: serde_json::Value| {
-            json!({"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": selector}})
-        };
+        let by_labels = |selector: serde_json::Value| json!({"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": selector}});
         for (spec, reason, message) in [
             (
                 by_labels(json!({})),
