@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 
-use super::history::{Histories, History, HistoryError};
+use super::history::{self, Histories, History, HistoryError, Refused};
 use super::providers::Providers;
 use super::watches::Looked;
 use super::{OwnActions, Owner, WorkflowOptions};
@@ -34,10 +34,18 @@ pub struct Outcome {
     pub is_changed: bool,
     /// When to make the next one if nothing happens before.
     pub wake_at: Option<Timestamp>,
-    /// Objects that steps which wait looked at, by step.
+    /// Objects that steps looked at which were carried out in this pass and are not finished, by step.
     pub looked: BTreeMap<String, Vec<Looked>>,
     /// Evaluated templates by identity of the step, if they are kept.
     pub debug: BTreeMap<String, String>,
+}
+
+impl Outcome {
+    /// True for a step that is met and not finished.
+    pub fn is_open(&self, step: &str) -> bool {
+        let step = self.state.step(step);
+        step.is_some_and(|step| !step.is_finished())
+    }
 }
 
 /// What carries out workflows.
@@ -92,6 +100,8 @@ impl Engine {
         let mut looked: BTreeMap<String, Vec<Looked>> = BTreeMap::new();
         let mut is_changed = false;
         let mut running = FuturesUnordered::new();
+        // Which step an action belongs to, by its identity in the log.
+        let mut carried_out: BTreeMap<String, String> = BTreeMap::new();
         let wake_at = loop {
             let Plan {
                 append,
@@ -102,7 +112,18 @@ impl Engine {
             is_changed |= !append.is_empty();
             buffered.extend(append);
             if is_durable || settled.is_some() {
-                self.append(owner, &mut history, &mut buffered).await?;
+                let client = &self.client;
+                let entries = std::mem::take(&mut buffered);
+                let appended = self.histories.append(client, owner, &mut history, &entries);
+                match appended.await {
+                    Err(HistoryError::TooLarge) => {
+                        let late = finish_actions(&mut pass, running, self.clock.now()).await;
+                        let steps = &carried_out;
+                        let entries = entries.into_iter().chain(late).collect();
+                        return self.overflow(owner, spec, history, entries, steps).await;
+                    }
+                    other => other?,
+                }
             }
             if let Some(settled) = settled {
                 match settled.wake_at {
@@ -113,6 +134,7 @@ impl Engine {
                 }
             }
             for request in actions {
+                carried_out.insert(request.id.clone(), request.step.clone());
                 running.push(self.carry_out(owner, own, request));
             }
             if let Some((request, result, objects)) = running.next().await {
@@ -157,16 +179,34 @@ impl Engine {
         self.providers.configuration(owner, params).await
     }
 
-    async fn append(
+    /// Ends the steps whose entries do not fit into the log. Their actions were carried out, and are not repeated.
+    async fn overflow(
         &self,
         owner: &Owner,
-        history: &mut History,
-        buffered: &mut Vec<Entry>,
-    ) -> Result<(), HistoryError> {
-        let entries = std::mem::take(buffered);
+        spec: &Spec,
+        mut history: History,
+        entries: Vec<Entry>,
+        steps: &BTreeMap<String, String>,
+    ) -> Result<Outcome, PassError> {
+        let now = self.clock.now();
+        let refused = Refused {
+            spec,
+            log: &history.entries,
+            entries: &entries,
+            steps,
+        };
+        let written = history::replacement(&refused, now);
+        tracing::warn!(workflow = %owner.key, "the history of a workflow is too large: steps fail");
         self.histories
-            .append(&self.client, owner, history, entries)
-            .await
+            .append_replacement(&self.client, owner, &mut history, &written)
+            .await?;
+        Ok(Outcome {
+            state: State::of(&history.entries),
+            is_changed: true,
+            wake_at: Some(now),
+            looked: BTreeMap::new(),
+            debug: BTreeMap::new(),
+        })
     }
 
     async fn carry_out(
@@ -182,6 +222,21 @@ impl Engine {
         };
         (request, result, looked)
     }
+}
+
+/// Waits for actions that were begun, so that none of them is repeated; returns what is to be recorded of them.
+async fn finish_actions<F>(
+    pass: &mut Pass<'_>,
+    mut running: FuturesUnordered<F>,
+    now: Timestamp,
+) -> Vec<Entry>
+where
+    F: Future<Output = (Request, Result<Done, String>, Vec<Looked>)>,
+{
+    while let Some((request, result, _)) = running.next().await {
+        compute(|| pass.complete(&request, result, now)).await;
+    }
+    pass.recorded()
 }
 
 /// Whether the pass ended because steps were skipped that others may follow.
