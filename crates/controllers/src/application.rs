@@ -330,8 +330,7 @@ impl Reconcile for Reconciler {
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, Error> {
         let Some(application) = self.latest(key).await? else {
-            self.watches
-                .wait_for(key, &std::collections::BTreeMap::new());
+            self.watches.forget(key);
             self.outside.forget(key);
             return Ok(None);
         };
@@ -366,10 +365,11 @@ impl Reconcile for Reconciler {
         if let Err(Failure::Render(error)) = &result {
             report.failed(error);
         }
+        let next_restart = report.next_restart(&application, &restart);
         self.write_report(&application, report).await?;
         match result {
             Ok(next) => {
-                let again = restart.at.filter(|at| *at > now);
+                let again = next_restart.filter(|at| *at > now);
                 Ok(next.into_iter().chain(again).min())
             }
             Err(Failure::Pass(error)) => Err(error.into()),

@@ -196,8 +196,7 @@ impl Reconcile for Runs {
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, RunError> {
         let api: Api<WorkflowRun> = Api::namespaced(self.hub.client.clone(), &key.namespace);
         let Some(run) = api.get_opt(&key.name).await? else {
-            self.watches
-                .wait_for(key, &std::collections::BTreeMap::new());
+            self.watches.forget(key);
             self.memory.forget(key);
             return Ok(None);
         };
@@ -249,7 +248,8 @@ impl Runs {
             .pass(&owner, &workflow, &seen, woken, last_pass, &NoOwnActions)
             .await?;
         self.memory.passed(&key, now);
-        self.watches.wait_for(&key, &outcome.looked);
+        self.watches
+            .wait_for(&key, &outcome.looked, |step| outcome.is_open(step));
         self.publish(run, &owner, &workflow, &outcome).await?;
         Ok(outcome.wake_at)
     }

@@ -23,8 +23,7 @@ pub(super) struct Restart {
 
 /// What the annotation of an application asks for, and whether it is time.
 pub(super) fn decide(application: &Application, now: Timestamp) -> Restart {
-    let annotations = application.metadata.annotations.as_ref();
-    let asked = annotations.and_then(|all| all.get(annotation::RESTART_WORKFLOW));
+    let asked = asked(application);
     let status = application.status.as_ref();
     let workflow = status.and_then(|status| status.workflow.as_ref());
     let ended = workflow.and_then(|workflow| workflow.end_time.as_ref());
@@ -33,7 +32,7 @@ pub(super) fn decide(application: &Application, now: Timestamp) -> Restart {
         at: status.and_then(scheduled),
         ..Restart::default()
     };
-    match asked.map(String::as_str) {
+    match asked {
         None => {}
         Some("true") => {
             restart.at = Some(now);
@@ -62,6 +61,23 @@ pub(super) fn decide(application: &Application, now: Timestamp) -> Restart {
         restart.token = format!("restart-at-{}", format_time(at));
     }
     restart
+}
+
+/// What the annotation says.
+fn asked(application: &Application) -> Option<&str> {
+    let annotations = application.metadata.annotations.as_ref()?;
+    let asked = annotations.get(annotation::RESTART_WORKFLOW);
+    asked.map(String::as_str)
+}
+
+/// When a workflow with this status is carried out again because the annotation asks for that after each end.
+pub(super) fn recurring(
+    application: &Application,
+    status: &ApplicationStatus,
+) -> Option<Timestamp> {
+    let every = duration::parse(asked(application)?).ok()?;
+    let workflow = status.workflow.as_ref().filter(|it| it.finished)?;
+    Some(backoff::add(workflow.end_time.as_ref()?.0, every))
 }
 
 fn scheduled(status: &ApplicationStatus) -> Option<Timestamp> {

@@ -348,6 +348,24 @@ impl Report {
         }
     }
 
+    /// When the workflow is carried out again: the time of a recurring restart follows from when the workflow ended, which may
+    /// have been in this pass.
+    pub(super) fn next_restart(
+        &mut self,
+        application: &Application,
+        restart: &Restart,
+    ) -> Option<Timestamp> {
+        let Some(at) = restart::recurring(application, &self.status) else {
+            return restart.at;
+        };
+        let next = Restart {
+            at: Some(at),
+            ..Restart::default()
+        };
+        restart::write(&next, &mut self.status);
+        next.at
+    }
+
     /// The workflow if it has ended, or took the place of another one: what a revision records.
     pub(super) fn ended_workflow(&self, has_replaced: bool) -> Option<&WorkflowStatus> {
         let workflow = self.status.workflow.as_ref()?;

@@ -166,7 +166,8 @@ impl Reconciler {
             .pass(&owner, workflow, &seen, woken, last_pass, actions)
             .await?;
         self.memory.passed(&key, now);
-        self.watches.wait_for(&key, &outcome.looked);
+        self.watches
+            .wait_for(&key, &outcome.looked, |step| outcome.is_open(step));
         let known = application.status.as_ref();
         let known = known.and_then(|status| status.workflow.as_ref());
         let known = known.and_then(|workflow| workflow.context_backend.as_ref());
@@ -253,12 +254,12 @@ impl Reconciler {
         let all: Vec<&Delivered> = delivered.iter().collect();
         let services = pass.take(&all).await?;
         report.fare(&services);
-        let known: BTreeSet<tracker::Identity> = delivered
         for (component, service) in delivered.iter().zip(&services) {
             let identities = component.manifests.iter().map(tracker::identity_of);
             let left = identities.filter_map(|it| pass.left_deleted.get(&it).cloned());
             report.lacks(service, &left.collect::<Vec<String>>());
         }
+        let known: BTreeSet<tracker::Identity> = delivered
             .iter()
             .flat_map(|component| &component.manifests)
             .map(tracker::identity_of)
@@ -308,6 +309,9 @@ pub(super) fn as_recorded(
     for component in &mut delivered {
         for manifest in &mut component.manifests {
             match raw.get(&tracker::identity_of(manifest)) {
+                Some(raw) if is_same_but_marks(raw, &manifest.object) => {
+                    manifest.object = raw.clone();
+                }
                 // Labels and annotations of the application reach its objects without a new version.
                 Some(raw) if is_same_but_labels(raw, &manifest.object) => {
                     stamp(&mut manifest.object);
@@ -318,6 +322,21 @@ pub(super) fn as_recorded(
         }
     }
     delivered
+}
+
+/// Whether two states of an object differ at most in the mark of what they were rendered to, and in that of the hub as their cluster, which
+/// KubeVela writes as an empty label.
+fn is_same_but_marks(recorded: &Value, rendered: &Value) -> bool {
+    let bare = |object: &Value| {
+        let mut object = object.clone();
+        let labels = object.pointer_mut("/metadata/labels");
+        if let Some(Value::Object(labels)) = labels {
+            labels.remove(label::RENDER_HASH);
+            labels.retain(|key, value| key != label::CLUSTER || *value != "");
+        }
+        object
+    };
+    bare(recorded) == bare(rendered)
 }
 
 /// Whether two states of an object differ at most in labels and annotations.

@@ -43,11 +43,31 @@ impl<K> std::fmt::Debug for Watches<K> {
     }
 }
 
+/// That a step waits for an object.
+struct Wait {
+    step: String,
+    path: String,
+    object: ObjectKey,
+}
+
 struct Inner<K> {
     /// By path of the kind.
     kinds: HashMap<String, Kind<K>>,
     /// What each workflow waits for.
-    by_workflow: BTreeMap<K, Vec<(String, ObjectKey)>>,
+    by_workflow: BTreeMap<K, Vec<Wait>>,
+}
+
+impl<K: Clone + Ord> Inner<K> {
+    fn end(&mut self, workflow: &K, wait: Wait) {
+        if let Some(kind) = self.kinds.get_mut(&wait.path)
+            && let Some(waiters) = kind.waiters.get_mut(&wait.object)
+        {
+            waiters.remove(&(workflow.clone(), wait.step));
+            if waiters.is_empty() {
+                kind.waiters.remove(&wait.object);
+            }
+        }
+    }
 }
 
 struct Kind<K> {
@@ -89,24 +109,29 @@ impl<K: Clone + Ord + Send + Sync + 'static> Watches<K> {
         }
     }
 
-    /// Says what the steps of a workflow wait for from now on; nothing else of it is waited for.
-    pub fn wait_for(&self, workflow: &K, steps: &BTreeMap<String, Vec<Looked>>) {
+    /// Says what steps of a workflow wait for from now on. Other steps wait on for what they waited for while they are
+    /// open: a pass may look at some of the steps only.
+    pub fn wait_for(
+        &self,
+        workflow: &K,
+        steps: &BTreeMap<String, Vec<Looked>>,
+        is_open: impl Fn(&str) -> bool,
+    ) {
         let mut inner = self.inner.lock();
         let before = inner.by_workflow.remove(workflow).unwrap_or_default();
-        for (path, object) in before {
-            if let Some(kind) = inner.kinds.get_mut(&path)
-                && let Some(waiters) = kind.waiters.get_mut(&object)
-            {
-                waiters.retain(|(waiting, _), _| waiting != workflow);
-                if waiters.is_empty() {
-                    kind.waiters.remove(&object);
-                }
-            }
+        let (mut waits, over): (Vec<Wait>, Vec<Wait>) = before
+            .into_iter()
+            .partition(|wait| !steps.contains_key(&wait.step) && is_open(&wait.step));
+        for wait in over {
+            inner.end(workflow, wait);
         }
-        let mut now = Vec::new();
         for (step, looked) in steps {
             for looked in looked {
-                now.push((looked.path.clone(), looked.object.clone()));
+                waits.push(Wait {
+                    step: step.clone(),
+                    path: looked.path.clone(),
+                    object: looked.object.clone(),
+                });
                 let kind = inner
                     .kinds
                     .entry(looked.path.clone())
@@ -118,10 +143,15 @@ impl<K: Clone + Ord + Send + Sync + 'static> Watches<K> {
                 waiters.insert((workflow.clone(), step.clone()), looked.version.clone());
             }
         }
-        if !now.is_empty() {
-            inner.by_workflow.insert(workflow.clone(), now);
+        if !waits.is_empty() {
+            inner.by_workflow.insert(workflow.clone(), waits);
         }
         inner.kinds.retain(|_, kind| !kind.waiters.is_empty());
+    }
+
+    /// A workflow waits for nothing any more.
+    pub fn forget(&self, workflow: &K) {
+        self.wait_for(workflow, &BTreeMap::new(), |_| false);
     }
 
     fn start(&self, path: String) -> AbortHandle {

@@ -8,6 +8,7 @@ cases! {
     a_workflow_is_ended_by_its_status,
     an_annotation_carries_a_workflow_out_again,
     a_workflow_is_carried_out_again_at_a_time,
+    a_workflow_is_carried_out_again_after_each_end,
     a_hub_that_is_killed_goes_on_where_it_was,
     a_step_that_consists_of_an_object_waits_for_it,
     components_hand_values_on,
@@ -16,8 +17,8 @@ cases! {
     a_first_revision_has_nothing_to_go_back_to,
     a_configuration_goes_with_its_application,
     an_environment_of_a_policy_is_deployed_to,
-    a_step_reads_fields_of_an_object_of_a_member,
     environments_of_a_policy_are_deployed_to_without_steps,
+    a_step_reads_fields_of_an_object_of_a_member,
 }
 
 fn put(name: &str) -> Value {
@@ -137,6 +138,29 @@ async fn a_workflow_is_carried_out_again_at_a_time(fleet: &mut Fleet) {
         app["status"]["status"] == "running" && id(app) != first && is_over
     })
     .await;
+}
+
+async fn a_workflow_is_carried_out_again_after_each_end(fleet: &mut Fleet) {
+    start(fleet);
+    let mut app = app(json!({"components": [settings("one", "1")]}));
+    app["metadata"]["annotations"] = json!({"app.oam.dev/restart-workflow": "3s"});
+    fleet.create(HUB, app.clone()).await;
+    let id = |app: &Value| app["status"]["workflow"]["steps"][0]["id"].clone();
+    let mut last = id(&until_phase(fleet, &app, "running").await);
+    for round in 0..3 {
+        fleet.pass(4_000).await;
+        let told = until(fleet, &app, "another round", |app| {
+            app["status"]["status"] == "running" && id(app) != last
+        })
+        .await;
+        let next = &told["status"]["workflowRestartScheduledAt"];
+        let ended = &told["status"]["workflow"]["endTime"];
+        assert!(
+            next.as_str() > ended.as_str(),
+            "{round}: {next} after {ended}"
+        );
+        last = id(&told);
+    }
 }
 
 async fn a_hub_that_is_killed_goes_on_where_it_was(fleet: &mut Fleet) {
@@ -359,6 +383,25 @@ async fn an_environment_of_a_policy_is_deployed_to(fleet: &mut Fleet) {
     assert!(fleet.get(HUB, &there("two")).await.is_none());
 }
 
+async fn environments_of_a_policy_are_deployed_to_without_steps(fleet: &mut Fleet) {
+    start(fleet);
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "staging"}});
+    fleet.create(HUB, space).await;
+    let env = |name: &str, namespace: &str| json!({"name": name, "placement": {"namespaceSelector": {"name": namespace}}});
+    let policy = json!({"name": "envs", "type": "env-binding",
+        "properties": {"envs": [env("test", "staging"), env("prod", "default")]}});
+    let app = app(json!({"components": [settings("one", "1")], "policies": [policy]}));
+    fleet.create(HUB, app.clone()).await;
+    let told = until_phase(fleet, &app, "running").await;
+    let expected = ["deploy-envs-test succeeded", "deploy-envs-prod succeeded"];
+    assert_eq!(phases(&told), expected);
+    let mut there = map("one");
+    for namespace in ["staging", "default"] {
+        there["metadata"]["namespace"] = namespace.into();
+        assert!(fleet.get(HUB, &there).await.is_some(), "{namespace}");
+    }
+}
+
 async fn a_step_reads_fields_of_an_object_of_a_member(fleet: &mut Fleet) {
     start(fleet);
     register_member(fleet).await;
@@ -380,25 +423,6 @@ async fn a_step_reads_fields_of_an_object_of_a_member(fleet: &mut Fleet) {
     let told = until(fleet, &app, "it waits", |app| {
         let step = &app["status"]["workflow"]["steps"][0]["message"];
         step.as_str()
-async fn environments_of_a_policy_are_deployed_to_without_steps(fleet: &mut Fleet) {
-    start(fleet);
-    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "staging"}});
-    fleet.create(HUB, space).await;
-    let env = |name: &str, namespace: &str| json!({"name": name, "placement": {"namespaceSelector": {"name": namespace}}});
-    let policy = json!({"name": "envs", "type": "env-binding",
-        "properties": {"envs": [env("test", "staging"), env("prod", "default")]}});
-    let app = app(json!({"components": [settings("one", "1")], "policies": [policy]}));
-    fleet.create(HUB, app.clone()).await;
-    let told = until_phase(fleet, &app, "running").await;
-    let expected = ["deploy-envs-test succeeded", "deploy-envs-prod succeeded"];
-    assert_eq!(phases(&told), expected);
-    let mut there = map("one");
-    for namespace in ["staging", "default"] {
-        there["metadata"]["namespace"] = namespace.into();
-        assert!(fleet.get(HUB, &there).await.is_some(), "{namespace}");
-    }
-}
-
             .is_some_and(|message| message.contains(MEMBER))
     })
     .await;
