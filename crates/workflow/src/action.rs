@@ -26,6 +26,8 @@ pub const OBJECT: &str = "step.object";
 /// The name of the action that goes back to an earlier revision of an Application. Its result names the revision whose objects
 /// were `restored`.
 pub const ROLLBACK: &str = "oam.rollback-app";
+/// The name of the action that logs something.
+pub const LOG: &str = "util.log";
 /// The layout of dates if none is given.
 const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
 

@@ -23,7 +23,10 @@ impl Secrets {
     /// Takes in what an action returned. Configurations are kept in Secrets, so all of their values are taken in.
     pub fn collect_result(&mut self, action: &str, result: &Value) {
         if CONFIGURATIONS.contains(&action) {
-            self.collect_texts(result);
+            let listed = result["configs"].as_array().into_iter().flatten();
+            for configuration in listed.chain([result]) {
+                self.collect_texts(&configuration["config"]);
+            }
         }
         self.collect(result);
     }
@@ -179,7 +182,7 @@ mod tests {
             text,
             "found (redacted) in eu",
         );
-        let configs = json!({"configs": [{"name": "hook", "config": config}]});
+        let configs = json!({"configs": [{"name": "found", "config": config["config"]}]});
         check("config.list", configs, text, "found (redacted) in eu");
         check("kube.read", config, text, text);
         let maps = json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": [

@@ -123,6 +123,14 @@ pub mod context {
         format!("workflow-{workflow}-context")
     }
 
+    /// What a step remembers its log by, and the end of [`step_log`].
+    pub const LOG: &str = "log";
+
+    /// The key for what a step logged.
+    pub fn step_log(step_id: &str) -> String {
+        format!("{step_id}.{LOG}")
+    }
+
     /// The key for the time at which a step resumes.
     pub fn resume_time(step_id: &str) -> String {
         format!("{step_id}.resumeTimeStamp")

@@ -198,6 +198,24 @@ kind: Secret
 metadata: {{name: door}}
 stringData: {{key: open-sesame, url: "http://127.0.0.1:1/hush-hush"}}
 ---
+apiVersion: v1
+kind: Secret
+metadata: {{name: settings}}
+stringData: {{input-properties: '{{"word": "mum-is-the-word"}}'}}
+---
+apiVersion: core.oam.dev/v1beta1
+kind: WorkflowStepDefinition
+metadata: {{name: gossip}}
+spec:
+  schematic:
+    cue:
+      template: |
+        import ("vela/kube", "vela/config", "vela/builtin", "encoding/json")
+        list: kube.#List & {{$params: {{resource: {{apiVersion: "v1", kind: "Secret"}}, filter: namespace: "default"}}}} @step(1)
+        read: config.#ReadConfig & {{$params: {{name: "settings", namespace: "default"}}}} @step(2)
+        fail: builtin.#Fail & {{$params: message: "gossip: \(json.Marshal([for item in list.$returns.values.items {{item.data}}])) \(read.$returns.config.word)"}} @step(3)
+        parameter: {{}}
+---
 apiVersion: core.oam.dev/v1alpha1
 kind: WorkflowRun
 metadata: {{name: quiet, annotations: {{workflowrun.oam.dev/debug: "true"}}}}
@@ -214,6 +232,7 @@ spec:
     - name: refused
       type: request
       properties: {{url: "http://169.254.169.254/latest/meta-data", method: GET}}
+    - {{name: gossip, type: gossip, dependsOn: [tell]}}
     - name: shout
       type: notification
       properties: {{slack: {{url: {{secretRef: {{name: door, key: url}}}}, message: {{text: hi}}}}}}
@@ -226,12 +245,15 @@ spec:
     let mut told = String::new();
     for _ in 0..600 {
         told = fleet.shell(&format!("{BELLWETHER} get workflowrun quiet {message}"));
-        if told.contains("169.254.169.254") && told.contains("(redacted)") {
+        if told.contains("169.254.169.254")
+            && told.contains("(redacted)")
+            && told.contains("gossip")
+        {
             break;
         }
     }
     assert!(
-        told.contains("169.254.169.254") && told.contains("(redacted)"),
+        told.contains("169.254.169.254") && told.contains("(redacted)") && told.contains("gossip"),
         "{told}"
     );
     let sent = requests.lock().unwrap().join("\n");
@@ -243,7 +265,13 @@ spec:
         "workflow status quiet",
     ] {
         let shown = fleet.shell(&format!("{BELLWETHER} {command}"));
-        for secret in ["open-sesame", "hush-hush"] {
+        // Values as they are, and encoded as lists of Secrets have them.
+        for secret in [
+            "open-sesame",
+            "b3Blbi1zZXNhbWU",
+            "hush-hush",
+            "mum-is-the-word",
+        ] {
             assert!(!shown.contains(secret), "{command}: {shown}");
         }
     }

@@ -34,9 +34,9 @@ use crate::hub_key::{hub_key, known_hub_key};
 use crate::template::cache::Cache;
 use crate::template::fetch::{Part, Sources};
 use crate::template::source::Source;
-use crate::workflow::WorkflowOptions;
 use crate::workflow::providers::git::from_secret;
-use crate::workflow::providers::http::HttpClient;
+use crate::workflow::providers::http::{Extras, HttpClient};
+use crate::workflow::{Unsent, WorkflowOptions};
 
 /// The Secret with the key that random values of charts are made of.
 const SEED_KEY: &str = "bellwether-chart-key";
@@ -75,6 +75,8 @@ pub struct Subject<'a> {
 pub struct Fetcher {
     origin: Origin,
     http: HttpClient,
+    /// Set in a rehearsal.
+    unsent: Option<Unsent>,
     sources: Sources,
     /// What was fetched, by application, with the version that it is for.
     known: Mutex<HashMap<ObjectKey, (String, Arc<Outside>)>>,
@@ -108,6 +110,7 @@ impl Fetcher {
         Self {
             origin,
             http: HttpClient::new(&options.http),
+            unsent: options.unsent.clone(),
             sources: Sources::new(Arc::new(Egress::new(options)), cache),
             known: Mutex::default(),
         }
@@ -348,7 +351,10 @@ impl Fetcher {
 
     async fn answer(&self, request: &str) -> Result<Content, String> {
         let request: Value = serde_json::from_str(request).map_err(|error| error.to_string())?;
-        let answer = self.http.send(&request, &[]).await?;
+        if let Some(unsent) = &self.unsent {
+            unsent.check("http.do", &request)?;
+        }
+        let answer = self.http.send(&request, &Extras::default()).await?;
         let status = answer["statusCode"].as_i64().unwrap_or_default();
         if !(200..300).contains(&status) {
             return Err(format!("the server answered {status}"));

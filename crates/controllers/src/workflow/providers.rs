@@ -5,6 +5,7 @@ pub mod email;
 pub(crate) mod git;
 pub mod http;
 pub mod kube;
+pub mod log;
 pub mod metrics;
 pub mod query;
 
@@ -18,8 +19,9 @@ use bellwether_workflow::session::Call;
 use bellwether_workflow::{Done, Request, action};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio_rustls::rustls::ClientConfig;
 
-use self::http::HttpClient;
+use self::http::{Extras, HttpClient};
 use self::kube::Objects;
 use super::watches::Looked;
 use super::{Owner, WorkflowOptions};
@@ -66,18 +68,19 @@ impl Providers {
             action::OBJECT => self.objects.apply_step(owner, params, looked).await?,
             "kube.apply-in-parallel" => self.objects.apply_all(owner, params).await?,
             "kube.patch" => self.objects.patch(owner, &request.call, looked).await?,
-            "kube.read" => self.objects.read(params, looked).await,
+            "kube.read" => self.objects.read_or_reference(params, looked).await,
             "kube.list" => self.objects.list(params, looked).await,
             "kube.delete" => self.objects.delete(params).await,
             "http.do" => {
                 let namespace = &owner.key.namespace;
-                let mut headers = self.secret_headers(namespace, params).await?;
-                headers.push((
-                    "Idempotency-Key".to_owned(),
-                    format!("{}/{}", request.id, request.call.path),
-                ));
+                let key = format!("{}/{}", request.id, request.call.path);
+                let extras = Extras {
+                    secret_headers: self.secret_headers(namespace, params).await?,
+                    headers: vec![("Idempotency-Key".to_owned(), key)],
+                    tls: self.tls(namespace, params).await?,
+                };
                 self.check_lease()?;
-                self.http.send(params, &headers).await?
+                self.http.send(params, &extras).await?
             }
             "git.push" => {
                 let namespace = &owner.key.namespace;
@@ -98,6 +101,7 @@ impl Providers {
             "config.read" => config::read(&self.objects, owner, params).await?,
             "config.list" => config::list(&self.objects, owner, params).await?,
             "config.delete" => config::delete(&self.objects, owner, params).await?,
+            action::LOG => return Ok(log::write(owner, request)),
             "metrics.promCheck" => {
                 return metrics::check(&self.http, self.clock.now(), request).await;
             }
@@ -193,6 +197,23 @@ impl Providers {
             ));
         }
         Ok(headers)
+    }
+
+    /// How connections are encrypted, if an action names a Secret with certificates.
+    async fn tls(
+        &self,
+        namespace: &str,
+        params: &Value,
+    ) -> Result<Option<Arc<ClientConfig>>, String> {
+        let wanted = &params["tls_config"];
+        let Some(name) = wanted["secret"].as_str().filter(|name| !name.is_empty()) else {
+            return Ok(None);
+        };
+        let own = wanted["namespace"].as_str().filter(|it| !it.is_empty());
+        let data = self.objects.secret(own.unwrap_or(namespace), name).await;
+        let config = data.and_then(|data| http::tls::from_secret(&data));
+        let config = config.map_err(|problem| format!("tls_config: secret {name:?}: {problem}"))?;
+        Ok(Some(Arc::new(config)))
     }
 
     async fn clusters(&self) -> Result<Value, String> {

@@ -39,13 +39,9 @@ impl Runs {
             other: serde_json::Map::new(),
             ..backend
         });
-        match &outcome.state.finished {
-            Some(WorkflowRunPhase::Succeeded) => {
-                self.set_condition(&mut status, TRUE, condition::AVAILABLE, String::new());
-            }
-            _ => status
-                .conditions
-                .retain(|known| known.type_ != condition::WORKFLOW_RUN),
+        // Why a run could not be carried out stays until it succeeds, as with other engines.
+        if outcome.state.finished == Some(WorkflowRunPhase::Succeeded) {
+            self.set_condition(&mut status, TRUE, condition::AVAILABLE, String::new());
         }
         if let Some(phase) = &outcome.state.finished
             && !was_finished
@@ -72,9 +68,8 @@ impl Runs {
         let key = ObjectKey::of(run);
         self.memory.block(&key);
         let mut status = run.status.clone().unwrap_or_default();
-        if status.phase.is_none() {
-            status.phase = Some(WorkflowRunPhase::Initializing);
-        }
+        let was_begun = status.phase != Some(WorkflowRunPhase::Initializing);
+        status.phase = Some(WorkflowRunPhase::Initializing);
         let news = self.set_condition(
             &mut status,
             FALSE,
@@ -86,6 +81,8 @@ impl Runs {
             self.recorder
                 .record(run, EventDraft::warning(event::GENERATE, text));
             self.recorder.written().await;
+        }
+        if news || was_begun {
             self.write_status(run, status).await?;
         }
         self.memory.wake_all(&key);

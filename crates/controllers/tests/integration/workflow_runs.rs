@@ -162,6 +162,58 @@ async fn a_step_that_waits_for_an_object_goes_on_when_it_changes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_of_two_steps_that_wait_goes_on_when_its_object_changes() {
+    let world = World::start().await;
+    allow_everything(&world).await;
+    let _controller = start(&world);
+    let step = |name: &str| json!({"name": name, "type": "apply-deployment", "properties": {"image": "web:1"}});
+    let run = json!({"apiVersion": "core.oam.dev/v1alpha1", "kind": "WorkflowRun",
+        "metadata": {"name": "r", "namespace": "default"},
+        "spec": {"mode": {"steps": "DAG"}, "workflowSpec": {"steps": [step("a"), step("b")]}}});
+    world.create(run).await;
+    until_steps(&world, &["a running", "b running"]).await;
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::namespaced(world.client.clone(), "default");
+    let ready = Patch::Merge(json!({"status": {"replicas": 1, "readyReplicas": 1}}));
+    let params = PatchParams::default();
+    // Long enough that the next look without a reason is far away.
+    world.pass(40).await;
+    for (name, expected) in [
+        ("b", ["a running", "b succeeded"]),
+        ("a", ["a succeeded", "b succeeded"]),
+    ] {
+        let before = world.clock.now();
+        deployments
+            .patch_status(name, &params, &ready)
+            .await
+            .unwrap();
+        until_steps(&world, &expected).await;
+        let took = world.clock.now().duration_since(before);
+        assert!(
+            took.as_millis() < 100,
+            "{name} waited for a timer: {took:?}"
+        );
+    }
+}
+
+/// Waits until the steps of the run `r` are in these phases.
+async fn until_steps(world: &World, expected: &[&str]) {
+    let api = runs(world);
+    world
+        .until(format!("{expected:?}"), async || {
+            let status = api.get("r").await.unwrap().status.unwrap_or_default();
+            let steps = status.steps.iter();
+            let steps: Vec<String> = steps
+                .map(|step| format!("{} {}", step.status.name, step.status.phase()))
+                .collect();
+            (steps == expected)
+                .then_some(())
+                .ok_or(format!("{steps:?}"))
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_goes_on_where_it_was_with_another_process() {
     let world = World::start().await;
     let controller = start(&world);
@@ -231,6 +283,99 @@ async fn a_run_without_its_definition_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_whose_steps_are_changed_to_ones_that_nobody_knows_says_so_until_it_succeeds() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    create(&world, "r", json!([{"name": "ask", "type": "suspend"}])).await;
+    until(&world, "r", "suspending").await;
+    let edit = |steps: Value| Patch::Merge(json!({"spec": {"workflowSpec": {"steps": steps}}}));
+    let params = PatchParams::default();
+    let wrong =
+        edit(json!([{"name": "ask", "type": "suspend"}, {"name": "b", "type": "nobody-knows"}]));
+    runs(&world).patch("r", &params, &wrong).await.unwrap();
+    until(&world, "r", "initializing").await;
+    let right = edit(json!([{"name": "ask", "type": "suspend"}]));
+    runs(&world).patch("r", &params, &right).await.unwrap();
+    until(&world, "r", "suspending").await;
+    let condition = async || {
+        let status = runs(&world).get("r").await.unwrap().status.unwrap();
+        let known = &status.conditions[0];
+        format!("{} {}", known.status, known.reason)
+    };
+    assert_eq!(condition().await, "False ReconcileError");
+    patch_status(&world, "r", json!({"suspend": false})).await;
+    until(&world, "r", "succeeded").await;
+    assert_eq!(condition().await, "True Available");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_added_to_a_list_of_an_object_stays() {
+    let world = World::start().await;
+    allow_everything(&world).await;
+    let _controller = start(&world);
+    let deployment = |image: &str| {
+        json!({"value": {"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"}, "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": image}]}}}}})
+    };
+    let step = |image: &str| json!([{"name": "web", "type": "apply-object", "properties": deployment(image)}]);
+    create(&world, "first", step("web:1")).await;
+    until(&world, "first", "succeeded").await;
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::namespaced(world.client.clone(), "default");
+    let beside = json!({"name": "beside", "image": "beside:1"});
+    let added = Patch::Strategic(json!({"spec": {"template": {"spec": {"containers": [beside]}}}}));
+    let params = PatchParams::default();
+    deployments.patch("web", &params, &added).await.unwrap();
+    create(&world, "second", step("web:2")).await;
+    until(&world, "second", "succeeded").await;
+    let found = deployments.get("web").await.unwrap();
+    let pod = found.spec.unwrap().template.spec.unwrap();
+    let mut images: Vec<String> = pod
+        .containers
+        .into_iter()
+        .filter_map(|it| it.image)
+        .collect();
+    images.sort();
+    assert_eq!(images, ["beside:1", "web:2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_step_logs_is_kept_and_an_object_that_is_missing_is_named() {
+    let world = World::start().await;
+    let _controller = start(&world);
+    let template = r#"import ("vela/util", "vela/kube", "vela/builtin")
+read: kube.#Read & {$params: value: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "gone", namespace: "default"}}} @step(1)
+log1: util.#Log & {$params: data: "looked for \(read.$returns.value.metadata.name)"} @step(2)
+log2: util.#Log & {$params: source: url: "http://logs.example/1"} @step(3)
+log3: util.#Log & {$params: data: {done: true}} @step(4)
+parameter: {}"#;
+    let definition = json!({"apiVersion": "core.oam.dev/v1beta1", "kind": "WorkflowStepDefinition",
+        "metadata": {"name": "talk", "namespace": "default"},
+        "spec": {"schematic": {"cue": {"template": template}}}});
+    world.create(definition).await;
+    create(&world, "r", json!([{"name": "a", "type": "talk"}])).await;
+    until(&world, "r", "succeeded").await;
+    let id = runs(&world).get("r").await.unwrap().status.unwrap().steps[0]
+        .status
+        .id
+        .clone();
+    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "default");
+    let data = maps.get("workflow-r-context").await.unwrap().data.unwrap();
+    let config: Value = serde_json::from_str(&data["logConfig"]).unwrap();
+    assert_eq!(
+        config["a"],
+        json!({"data": true, "source": {"url": "http://logs.example/1"}})
+    );
+    assert_eq!(
+        data[&format!("{id}.log")],
+        "looked for gone\n{\"done\":true}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_begins_when_the_workflow_is_there_that_it_refers_to() {
     let world = World::start().await;
     let _controller = start(&world);
@@ -268,7 +413,7 @@ async fn a_process_that_does_not_lead_sends_nothing() {
     let api = runs(&world);
     let refused = Fenced.to_string();
     world
-        .until("the step says why", async || {
+        .until("the step says why".to_owned(), async || {
             let status = api.get("r").await.unwrap().status.unwrap_or_default();
             let step = status.steps.first().map(|step| &step.status);
             let message = format!("{:?}", step.map(|step| step.message.clone()));

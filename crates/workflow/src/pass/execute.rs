@@ -218,7 +218,7 @@ impl Pass<'_> {
             SUSPEND => self.suspend(step, call),
             "builtin.var" => self.var(step, call),
             "builtin.export" => self.export(call),
-            "util.log" => self.log_config(step, call),
+            action::LOG => self.log(step, call),
             "util.patch-k8s-object" => Handled::Result(patch_object(call)),
             name => match action::pure(name, &call.params) {
                 Some(Ok(result)) => Handled::Result(result),
@@ -406,7 +406,7 @@ impl Pass<'_> {
         }
     }
 
-    /// An action with what other steps exported for its component.
+    /// An action with what other steps exported for its component; what is logged, without what Secrets hold.
     fn with_exports(&self, call: &Call) -> Call {
         let mut call = call.clone();
         if call.name == "oam.component-apply" {
@@ -415,22 +415,29 @@ impl Pass<'_> {
                 call.params["exportedPatch"] = patch.clone();
             }
         }
+        if call.name == action::LOG {
+            let data = &call.params["data"];
+            let text = data
+                .as_str()
+                .map_or_else(|| data.to_string(), str::to_owned);
+            call.params["data"] = json!(self.secrets.redact(text));
+        }
         call
     }
 
-    /// Remembers where the log of a step is.
-    fn log_config(&mut self, step: &WorkflowStepBase, call: &Call) -> Handled {
+    /// Remembers where the log of a step is, and has written what is to be logged. A step may log several times.
+    fn log(&mut self, step: &WorkflowStepBase, call: &Call) -> Handled {
         let known = self.state.context.get(context::LOG_CONFIG);
         let known = known.and_then(|text| serde_json::from_str(text).ok());
         let mut all: Map<String, Value> = known.unwrap_or_default();
-        let mut config = Map::new();
-        if call.params.get("data").is_some() {
-            config.insert("data".to_owned(), json!(true));
+        let config = all.entry(step.name.clone()).or_insert_with(|| json!({}));
+        let has_data = call.params.get("data").is_some();
+        if has_data {
+            config["data"] = json!(true);
         }
         if let Some(source) = call.params.get("source") {
-            config.insert("source".to_owned(), source.clone());
+            config["source"] = source.clone();
         }
-        all.insert(step.name.clone(), Value::Object(config));
         let value = Value::Object(all).to_string();
         if self.state.context.get(context::LOG_CONFIG) != Some(&value) {
             self.push(Event::ContextSet {
@@ -438,7 +445,13 @@ impl Pass<'_> {
                 value,
             });
         }
-        Handled::Result(json!({}))
+        if has_data {
+            Handled::Request {
+                is_ambiguous: false,
+            }
+        } else {
+            Handled::Result(json!({}))
+        }
     }
 
     /// Records that a workflow ends early.

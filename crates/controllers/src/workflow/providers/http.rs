@@ -1,18 +1,24 @@
 //! Requests over HTTP, to where the hub allows.
 //!
 //! The address that is connected to is the one that was checked: a name that resolves to something else later
-//! leads nowhere else.
+//! leads nowhere else. Answers that name another address are followed, and that address is checked as well.
+
+mod redirect;
+pub(super) mod tls;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_workflow::duration;
+use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::Request;
 use hyper::body::Bytes;
-use hyper::{Method, Request, Uri};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -21,8 +27,10 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use redirect::Hop;
 
 /// How long an answer is waited for if the action does not say.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -133,7 +141,18 @@ fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
     is_translated.then(|| rest.into())
 }
 
-/// Sends requests. An answer that names another address is returned as it is: nothing is sent there.
+/// What is sent with a request besides what its parameters say.
+#[derive(Debug, Default)]
+pub struct Extras {
+    /// Headers with what Secrets hold; they are sent to the first host only.
+    pub secret_headers: Vec<(String, String)>,
+    /// Other headers.
+    pub headers: Vec<(String, String)>,
+    /// How connections are encrypted, if not as usual.
+    pub tls: Option<Arc<ClientConfig>>,
+}
+
+/// Sends requests.
 pub struct HttpClient {
     policy: HttpPolicy,
     tls: Arc<ClientConfig>,
@@ -150,13 +169,8 @@ impl std::fmt::Debug for HttpClient {
 impl HttpClient {
     /// A client that sends requests where a policy allows.
     pub fn new(policy: &HttpPolicy) -> Self {
-        let mut roots = RootCertStore::empty();
-        for certificate in rustls_native_certs::load_native_certs().certs {
-            // A certificate that cannot be read is one that is not trusted.
-            let _ = roots.add(certificate);
-        }
         let tls = ClientConfig::builder()
-            .with_root_certificates(roots)
+            .with_root_certificates(tls::native_roots())
             .with_no_client_auth();
         Self {
             policy: policy.clone(),
@@ -165,12 +179,8 @@ impl HttpClient {
         }
     }
 
-    /// Sends the request that parameters describe, with further headers.
-    pub async fn send(
-        &self,
-        params: &Value,
-        headers: &[(String, String)],
-    ) -> Result<Value, String> {
+    /// Sends the request that parameters describe, with what else goes with it.
+    pub async fn send(&self, params: &Value, extras: &Extras) -> Result<Value, String> {
         let method = params["method"].as_str().unwrap_or("GET");
         let url = params["url"].as_str().unwrap_or_default();
         let request = &params["request"];
@@ -182,19 +192,36 @@ impl HttpClient {
                 span.unsigned_abs().min(LONGEST)
             }
         };
-        let verb = match method {
-            "GET" => "Get",
-            "POST" => "Post",
-            "PUT" => "Put",
-            "DELETE" => "Delete",
-            other => other,
-        };
-        match tokio::time::timeout(timeout, self.exchange(method, url, request, headers)).await {
-            Ok(result) => result.map_err(|problem| format!("{verb} {url:?}: {problem}")),
+        let first = Hop::first(method, url).map_err(|problem| format!("{url:?}: {problem}"))?;
+        let verb = first.verb();
+        match tokio::time::timeout(timeout, self.follow(first, request, extras)).await {
+            Ok(result) => result,
             Err(_) => Err(format!(
                 "{verb} {url:?}: context deadline exceeded (no answer within {timeout:?})"
             )),
         }
+    }
+
+    /// Sends a request, and on to where answers send it.
+    async fn follow(&self, first: Hop, params: &Value, extras: &Extras) -> Result<Value, String> {
+        let mut hop = first;
+        for _ in 0..redirect::MOST_REQUESTS {
+            let place = |problem: String| format!("{} {:?}: {problem}", hop.verb(), hop.url);
+            let answer = self.exchange(&hop, params, extras).await.map_err(place)?;
+            let status = answer["statusCode"].as_u64().unwrap_or_default();
+            let location = answer["header"]["Location"][0].as_str();
+            let next = hop.next(u16::try_from(status).unwrap_or_default(), location);
+            match next.map_err(place)? {
+                Some(next) => hop = next,
+                None => return Ok(answer),
+            }
+        }
+        Err(format!(
+            "{} {:?}: {}",
+            hop.verb(),
+            hop.url,
+            redirect::TOO_MANY
+        ))
     }
 
     /// Counts a request against its rate limit.
@@ -220,27 +247,20 @@ impl HttpClient {
         Ok(())
     }
 
-    async fn exchange(
-        &self,
-        method: &str,
-        url: &str,
-        params: &Value,
-        headers: &[(String, String)],
-    ) -> Result<Value, String> {
-        let uri: Uri = url
-            .parse()
-            .map_err(|error| format!("invalid URL: {error}"))?;
-        let host = uri.host().ok_or("the URL names no host")?.to_owned();
-        let is_secure = match uri.scheme_str() {
+    async fn exchange(&self, hop: &Hop, params: &Value, extras: &Extras) -> Result<Value, String> {
+        let host = hop.uri.host().ok_or("the URL names no host")?.to_owned();
+        let is_secure = match hop.uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
             _ => return Err("unsupported protocol scheme".to_owned()),
         };
-        let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
-        let request = build(method, &uri, params, headers)?;
+        let port = hop.uri.port_u16();
+        let port = port.unwrap_or(if is_secure { 443 } else { 80 });
+        let request = build(hop, params, extras)?;
         let stream = self.connect(&host, port).await?;
         if is_secure {
-            let stream = self.encrypt(&host, stream).await?;
+            let tls = extras.tls.as_ref().unwrap_or(&self.tls);
+            let stream = encrypt(tls, &host, stream).await?;
             converse(stream, request).await
         } else {
             converse(stream, request).await
@@ -253,11 +273,7 @@ impl HttpClient {
         host: &str,
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, String> {
-        let name = host.trim_matches(['[', ']']).to_owned();
-        let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
-        let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let stream = connector.connect(name, stream).await;
-        stream.map_err(|error| error.to_string())
+        encrypt(&self.tls, host, stream).await
     }
 
     /// Connects to a host, if that is allowed.
@@ -292,39 +308,75 @@ impl HttpPolicy {
     }
 }
 
-/// The request that parameters describe.
-fn build(
-    method: &str,
-    uri: &Uri,
-    params: &Value,
-    headers: &[(String, String)],
-) -> Result<Request<Full<Bytes>>, String> {
-    let method = Method::from_bytes(method.as_bytes()).map_err(|error| error.to_string())?;
-    let target = uri.path_and_query().map_or("/", |target| target.as_str());
-    let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
-    let body = params["body"].as_str().unwrap_or_default().to_owned();
+async fn encrypt(
+    tls: &Arc<ClientConfig>,
+    host: &str,
+    stream: TcpStream,
+) -> Result<TlsStream<TcpStream>, String> {
+    let name = host.trim_matches(['[', ']']).to_owned();
+    let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(Arc::clone(tls)).connect(name, stream);
+    stream.await.map_err(|error| error.to_string())
+}
+
+/// What is sent as a body.
+type Body = BoxBody<Bytes, Infallible>;
+
+/// The request that parameters describe, to one of the hosts that it is sent to.
+fn build(hop: &Hop, params: &Value, extras: &Extras) -> Result<Request<Body>, String> {
+    let target = hop.uri.path_and_query();
+    let authority = hop.uri.authority().map(ToString::to_string);
     let mut builder = Request::builder()
-        .method(method)
-        .uri(target)
-        .header("Host", authority);
+        .method(hop.method.clone())
+        .uri(target.map_or("/", |target| target.as_str()))
+        .header("Host", authority.unwrap_or_default());
     let given = params["header"].as_object();
     if given.is_none_or(Map::is_empty) {
         builder = builder.header("Content-Type", "application/json");
     }
     for (name, value) in given.into_iter().flatten() {
-        builder = builder.header(name, value.as_str().unwrap_or_default());
+        if hop.sends(name) {
+            builder = builder.header(name, value.as_str().unwrap_or_default());
+        }
     }
-    for (name, value) in headers {
+    let secret = extras.secret_headers.iter().filter(|_| hop.is_trusted);
+    for (name, value) in secret.chain(&extras.headers) {
         builder = builder.header(name, value);
     }
     builder = builder.header("User-Agent", "bellwether");
-    builder
-        .body(Full::new(Bytes::from(body)))
-        .map_err(|error| error.to_string())
+    let text = params["body"].as_str().filter(|_| hop.has_body);
+    let body = Full::new(Bytes::from(text.unwrap_or_default().to_owned()));
+    let trailers = trailers(params)?;
+    let body = if trailers.is_empty() || !hop.has_body {
+        body.boxed()
+    } else {
+        let names: Vec<&str> = trailers.keys().map(HeaderName::as_str).collect();
+        builder = builder
+            .header("Trailer", names.join(", "))
+            .header("Transfer-Encoding", "chunked");
+        body.with_trailers(std::future::ready(Some(Ok(trailers))))
+            .boxed()
+    };
+    builder.body(body).map_err(|error| error.to_string())
+}
+
+/// The headers that are sent after a body.
+fn trailers(params: &Value) -> Result<HeaderMap, String> {
+    let mut trailers = HeaderMap::new();
+    for (name, value) in params["trailer"].as_object().into_iter().flatten() {
+        let value = HeaderValue::from_str(value.as_str().unwrap_or_default());
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let wrong = |error: String| format!("trailer: {error}");
+        trailers.insert(
+            name.map_err(|error| wrong(error.to_string()))?,
+            value.map_err(|error| wrong(error.to_string()))?,
+        );
+    }
+    Ok(trailers)
 }
 
 /// Sends a request over a connection, and reads the answer.
-async fn converse<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Value, String>
+async fn converse<S>(stream: S, request: Request<Body>) -> Result<Value, String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -348,22 +400,31 @@ where
         }
     };
     let status = answer.status().as_u16();
-    let mut headers: Map<String, Value> = Map::new();
-    for (name, value) in answer.headers() {
-        let value = json!(String::from_utf8_lossy(value.as_bytes()));
-        let name = canonical(name.as_str());
-        if let Value::Array(values) = headers.entry(name).or_insert_with(|| json!([])) {
-            values.push(value);
-        }
-    }
+    let headers = listed(answer.headers());
     let collected = Limited::new(answer.into_body(), LARGEST).collect().await;
     connection.abort();
-    let body = collected.map_err(|error| error.to_string())?.to_bytes();
+    let collected = collected.map_err(|error| error.to_string())?;
+    let trailer = collected.trailers().map(listed).unwrap_or_default();
+    let body = collected.to_bytes();
     Ok(json!({
         "body": String::from_utf8_lossy(&body),
         "header": headers,
+        "trailer": trailer,
         "statusCode": status,
     }))
+}
+
+/// Headers by name, each with all of its values.
+fn listed(headers: &HeaderMap) -> Map<String, Value> {
+    let mut listed: Map<String, Value> = Map::new();
+    for (name, value) in headers {
+        let value = json!(String::from_utf8_lossy(value.as_bytes()));
+        let name = canonical(name.as_str());
+        if let Value::Array(values) = listed.entry(name).or_insert_with(|| json!([])) {
+            values.push(value);
+        }
+    }
+    listed
 }
 
 /// A header name with capital letters at the beginning of its words.
@@ -377,76 +438,4 @@ fn canonical(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    use super::*;
-
-    #[track_caller]
-    fn check(patterns: &[&str], host: &str, address: &str, allowed: bool) {
-        let policy = HttpPolicy {
-            allowed: patterns.iter().map(|text| text.parse().unwrap()).collect(),
-        };
-        assert_eq!(
-            policy.allows(host, address.parse().unwrap()),
-            allowed,
-            "{patterns:?} {host} {address}"
-        );
-    }
-
-    #[test]
-    fn this_machine_has_to_be_allowed_by_name() {
-        check(&["*"], "example.org", "192.0.2.1", true);
-        check(&["*"], "localhost", "127.0.0.1", false);
-        check(&["*"], "trick.example.org", "127.0.0.1", false);
-        check(&["*"], "trick.example.org", "::ffff:127.0.0.1", false);
-        check(&["*", "loopback"], "localhost", "127.0.0.1", true);
-        check(&["*.example.org"], "hooks.example.org", "192.0.2.1", true);
-        check(&["*.example.org"], "example.com", "192.0.2.1", false);
-        check(
-            &["hooks.example.org"],
-            "HOOKS.example.org",
-            "192.0.2.1",
-            true,
-        );
-    }
-
-    #[test]
-    fn metadata_of_clouds_cannot_be_allowed() {
-        for address in [
-            "169.254.169.254",
-            "fe80::1",
-            "fd00:ec2::254",
-            "::ffff:169.254.169.254",
-            "0.0.0.0",
-            "100.100.100.200",
-            "168.63.129.16",
-            "64:ff9b::a9fe:a9fe",
-        ] {
-            check(&["*", "loopback", "metadata"], "metadata", address, false);
-        }
-        check(&["*"], "example.org", "64:ff9b::c000:201", true);
-    }
-
-    #[tokio::test]
-    async fn an_answer_that_names_another_address_is_not_followed() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut buffer = [0; 1024];
-            let _ = stream.read(&mut buffer).await;
-            let answer = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n";
-            stream.write_all(answer.as_bytes()).await.unwrap();
-        });
-        let client = HttpClient::new(&HttpPolicy {
-            allowed: vec![HostPattern::Loopback],
-        });
-        let params = json!({"method": "GET", "url": format!("http://{address}/")});
-        let answer = client.send(&params, &[]).await.unwrap();
-        assert_eq!(answer["statusCode"], 302);
-        let refused = json!({"url": "http://169.254.169.254/"});
-        let refused = client.send(&refused, &[]).await.unwrap_err();
-        assert!(refused.contains("--workflow-http-allow"), "{refused}");
-    }
-}
+mod tests;

@@ -1,21 +1,26 @@
 //! Actions on objects of the hub.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_api::workflow::names::label;
+use bellwether_apply::plan::{Step, plan};
+use bellwether_apply::three_way::ThreeWay;
+use bellwether_apply::{
+    Drift, Live, Manifest, ObjectId, Ownership, ResourceType, Strategy, Target,
+};
 use bellwether_json::time::format_time;
-use bellwether_patch::three_way;
-use bellwether_runtime::{Clock, ObjectKey, created_by, written_by};
+use bellwether_runtime::{
+    Clock, Discovery, FIELD_MANAGER, ObjectKey, RequestError, created_by, written_by,
+};
 use bellwether_workflow::merge;
 use bellwether_workflow::session::Call;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch};
-use kube::core::GroupVersionKind;
-use kube::discovery::{ApiResource, Scope, pinned_kind};
+use kube::core::ApiResource;
 use kube::{Api, Client};
-use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::Owner;
 use super::super::watches::Looked;
@@ -30,8 +35,9 @@ const CONFIG_LAST_APPLIED: &str = "config.oam.dev/last-applied-configuration";
 /// Objects of the hub.
 pub struct Objects {
     client: Client,
+    objects: bellwether_runtime::Objects,
+    discovery: Discovery,
     clock: Clock,
-    kinds: Mutex<HashMap<GroupVersionKind, (ApiResource, bool)>>,
 }
 
 impl std::fmt::Debug for Objects {
@@ -43,9 +49,18 @@ impl std::fmt::Debug for Objects {
 /// An object's place: how to reach it, and what it is called.
 struct Place {
     api: Api<DynamicObject>,
-    name: String,
+    resource: Arc<ResourceType>,
+    id: ObjectId,
     path: String,
-    key: ObjectKey,
+}
+
+/// Why an object was not applied.
+#[derive(Debug, thiserror::Error)]
+enum Unapplied {
+    #[error(transparent)]
+    Refused(#[from] RequestError),
+    #[error(transparent)]
+    Undecided(#[from] bellwether_apply::plan::ApplyError),
 }
 
 impl Objects {
@@ -53,52 +68,61 @@ impl Objects {
     pub fn new(client: &Client, clock: &Clock) -> Self {
         Self {
             client: client.clone(),
+            objects: bellwether_runtime::Objects::new(client.into(), FIELD_MANAGER),
+            discovery: Discovery::new(Arc::default()),
             clock: clock.clone(),
-            kinds: Mutex::default(),
         }
     }
 
     /// What a kind is called in paths, and whether its objects are in namespaces.
-    async fn kind(&self, api_version: &str, kind: &str) -> Result<(ApiResource, bool), String> {
+    async fn kind(&self, api_version: &str, kind: &str) -> Result<Arc<ResourceType>, String> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let gvk = GroupVersionKind::gvk(group, version, kind);
-        if let Some(known) = self.kinds.lock().get(&gvk) {
-            return Ok(known.clone());
+        let found = self.discovery.find(&self.objects, group, version, kind);
+        let found = found.await.map_err(|error| error.to_string())?;
+        found.ok_or_else(|| format!("no matches for kind {kind:?} in version {api_version:?}"))
+    }
+
+    /// Objects of a kind, in one namespace or in all.
+    fn api(&self, resource: &ResourceType, namespace: &str) -> Api<DynamicObject> {
+        let slash = if resource.group.is_empty() { "" } else { "/" };
+        let named = ApiResource {
+            api_version: format!("{}{slash}{}", resource.group, resource.version),
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            kind: resource.kind.clone(),
+            plural: resource.plural.clone(),
+        };
+        if resource.namespaced && !namespace.is_empty() {
+            Api::namespaced_with(self.client.clone(), namespace, &named)
+        } else {
+            Api::all_with(self.client.clone(), &named)
         }
-        let no_match = || format!("no matches for kind {kind:?} in version {api_version:?}");
-        let (resource, capabilities) = pinned_kind(&self.client, &gvk)
-            .await
-            .map_err(|_| no_match())?;
-        let found = (resource, capabilities.scope == Scope::Namespaced);
-        self.kinds.lock().insert(gvk, found.clone());
-        Ok(found)
     }
 
     async fn place(&self, object: &Value, cluster: &Value) -> Result<Place, String> {
         refuse_clusters(cluster)?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (resource, is_namespaced) = self
+        let resource = self
             .kind(&text(&object["apiVersion"]), &text(&object["kind"]))
             .await?;
         let mut namespace = text(&object["metadata"]["namespace"]);
-        if is_namespaced && namespace.is_empty() {
+        if resource.namespaced && namespace.is_empty() {
             DEFAULT_NAMESPACE.clone_into(&mut namespace);
         }
-        if !is_namespaced {
+        if !resource.namespaced {
             namespace.clear();
         }
         let name = text(&object["metadata"]["name"]);
-        let api = if is_namespaced {
-            Api::namespaced_with(self.client.clone(), &namespace, &resource)
-        } else {
-            Api::all_with(self.client.clone(), &resource)
-        };
-        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         Ok(Place {
-            api,
-            path: all.resource_url().to_owned(),
-            key: ObjectKey::new(&namespace, &name),
-            name,
+            api: self.api(&resource, &namespace),
+            path: self.api(&resource, "").resource_url().to_owned(),
+            id: ObjectId {
+                group: resource.group.clone(),
+                resource: resource.plural.clone(),
+                namespace,
+                name,
+            },
+            resource,
         })
     }
 
@@ -186,15 +210,18 @@ impl Objects {
         cluster: &Value,
     ) -> Result<(Value, Looked), String> {
         let place = self.place(&object, cluster).await?;
+        let manifest = Manifest::read(0, &object).map_err(|error| error.to_string())?;
+        let manifest = manifest.placed(place.resource.namespaced);
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let result = self.apply_once(owner, &object, &place).await;
-            match result {
-                Err(kube::Error::Api(status)) if status.code == 409 && attempt < ATTEMPTS => {}
-                Err(error) => return Err(message(&error)),
+            match self.apply_once(owner, &manifest, &place).await {
+                // Somebody else wrote it meanwhile.
+                Err(Unapplied::Refused(error))
+                    if (error.is_conflict() || error.is_already_there()) && attempt < ATTEMPTS => {}
+                Err(error) => return Err(error.to_string()),
                 Ok(live) => {
-                    let live = to_value(&live);
+                    let live = shown(live);
                     let looked = place.looked(&live);
                     return Ok((live, looked));
                 }
@@ -205,39 +232,48 @@ impl Objects {
     async fn apply_once(
         &self,
         owner: &Owner,
-        object: &Value,
+        manifest: &Manifest,
         place: &Place,
-    ) -> Result<DynamicObject, kube::Error> {
-        let mut wanted = object.clone();
-        if !place.key.namespace.is_empty() {
-            wanted["metadata"]["namespace"] = json!(&*place.key.namespace);
-        }
-        let last_applied = owner.last_applied();
-        let record = wanted.to_string();
-        wanted["metadata"]["annotations"][last_applied] = json!(record);
-        wanted["metadata"]["annotations"][owner.last_applied_time()] =
-            json!(format_time(self.clock.now()));
-        let Some(live) = place.api.get_opt(&place.name).await? else {
-            let wanted = serde_json::from_value(wanted).map_err(kube::Error::SerdeError)?;
-            return place.api.create(&created_by(), &wanted).await;
+    ) -> Result<Value, Unapplied> {
+        let strategy = Strategy::ThreeWay(ThreeWay {
+            annotation: Some(owner.last_applied()),
+            recorded: None,
+            fallback: None,
+            recreate: &[],
+            replace: false,
+        });
+        let target = Target {
+            manifest,
+            strategy: &strategy,
+            drift: Drift::Undo,
+            ownership: Ownership::None,
+            baseline: None,
+            applied_before: true,
         };
-        let current = to_value(&live);
-        let known = current["metadata"]["annotations"][last_applied].as_str();
-        let original = known.and_then(|text| serde_json::from_str(text).ok());
-        let original: Value = original.unwrap_or_else(|| json!({}));
-        let changes = three_way::merge_patch(&original, object, &current);
-        let changes = changes.unwrap_or_else(|_| wanted.clone());
-        if is_empty(&changes)
-            && original == serde_json::from_str::<Value>(&record).unwrap_or_default()
-        {
-            return Ok(live);
+        let live = self.objects.get(&place.resource, &place.id).await?;
+        let step = plan(&target, live.as_ref().map_or(Live::Absent, Live::Present))?;
+        let now = json!(format_time(self.clock.now()));
+        match step {
+            Step::Create(mut object) => {
+                object["metadata"]["annotations"][owner.last_applied_time()] = now;
+                let namespace = &place.id.namespace;
+                let created = self.objects.create(&place.resource, namespace, &object);
+                Ok(created.await?)
+            }
+            Step::Patch(mut patch) => {
+                let live = live.unwrap_or_default();
+                let metadata = &mut patch.content["metadata"];
+                metadata["annotations"][owner.last_applied_time()] = now;
+                // It is refused if the object is another one, or was changed since it was read.
+                for field in ["uid", "resourceVersion"] {
+                    metadata[field] = live["metadata"][field].clone();
+                }
+                let patched = self.objects.patch(&place.resource, &place.id, &patch);
+                Ok(patched.await?)
+            }
+            // The strategy has no other steps for an object that was read.
+            _ => Ok(live.unwrap_or_default()),
         }
-        let patch = three_way::merge_patch(&original, &wanted, &current);
-        let patch = patch.unwrap_or(wanted);
-        place
-            .api
-            .patch(&place.name, &written_by(), &Patch::Merge(patch))
-            .await
     }
 
     /// Merges into an object that is there.
@@ -252,7 +288,7 @@ impl Objects {
             .await?;
         let live = place
             .api
-            .get(&place.name)
+            .get(&place.id.name)
             .await
             .map_err(|error| message(&error))?;
         let mut object = to_value(&live);
@@ -285,22 +321,23 @@ impl Objects {
         Ok(json!({"result": live}))
     }
 
+    /// Reads an object for a template; if it cannot be read, the result has what was asked for beside the reason.
+    pub async fn read_or_reference(&self, params: &Value, looked: &mut Vec<Looked>) -> Value {
+        let mut read = self.read(params, looked).await;
+        if read["err"].is_string() {
+            read["value"] = reference(params);
+        }
+        read
+    }
+
     /// Reads an object; why it cannot be read is part of the result.
     pub async fn read(&self, params: &Value, looked: &mut Vec<Looked>) -> Value {
-        let reference = if params["value"].is_object() {
-            params["value"].clone()
-        } else {
-            json!({
-                "apiVersion": params["apiVersion"],
-                "kind": params["kind"],
-                "metadata": {"name": params["name"], "namespace": params["namespace"]},
-            })
-        };
+        let reference = reference(params);
         let place = match self.place(&reference, &params["cluster"]).await {
             Ok(place) => place,
             Err(problem) => return json!({"err": problem}),
         };
-        match place.api.get(&place.name).await {
+        match place.api.get(&place.id.name).await {
             Ok(live) => {
                 let live = to_value(&live);
                 looked.push(place.looked(&live));
@@ -330,20 +367,16 @@ impl Objects {
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&resource["apiVersion"]), text(&resource["kind"]));
-        let (found, is_namespaced) = self.kind(&api_version, &kind).await?;
+        let found = self.kind(&api_version, &kind).await?;
         let namespace = text(&params["filter"]["namespace"]);
-        let api: Api<DynamicObject> = if is_namespaced && !namespace.is_empty() {
-            Api::namespaced_with(self.client.clone(), &namespace, &found)
-        } else {
-            Api::all_with(self.client.clone(), &found)
-        };
+        let api = self.api(&found, &namespace);
         let selector = labels_of(&params["filter"]);
         let list = api.list(&ListParams::default().labels(&selector)).await;
         let list = list.map_err(|error| message(&error))?;
-        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &found);
+        let watched = if found.namespaced { &*namespace } else { "" };
         looked.push(Looked {
-            path: all.resource_url().to_owned(),
-            object: ObjectKey::new(if is_namespaced { &namespace } else { "" }, ""),
+            path: self.api(&found, "").resource_url().to_owned(),
+            object: ObjectKey::new(watched, ""),
             version: list.metadata.resource_version.clone(),
         });
         let items: Vec<Value> = list.items.iter().map(to_value).collect();
@@ -374,13 +407,13 @@ impl Objects {
         } else {
             place
                 .api
-                .delete(&place.name, &DeleteParams::default())
+                .delete(&place.id.name, &DeleteParams::default())
                 .await
                 .map(|_| ())
         };
         match result {
             Ok(()) => json!({}),
-            Err(error) => json!({"err": message(&error)}),
+            Err(error) => json!({"value": params["value"], "err": message(&error)}),
         }
     }
 
@@ -396,7 +429,7 @@ impl Objects {
         let place = self.place(&reference, &Value::Null).await?;
         let secret = place
             .api
-            .get(&place.name)
+            .get(&place.id.name)
             .await
             .map_err(|error| message(&error))?;
         let secret = to_value(&secret);
@@ -413,12 +446,12 @@ impl Objects {
         let place = self.place(&secret, &Value::Null).await?;
         let live = place
             .api
-            .get_opt(&place.name)
+            .get_opt(&place.id.name)
             .await
             .map_err(|error| message(&error))?;
         if live.is_some() {
             let patch = Patch::Merge(secret);
-            let patched = place.api.patch(&place.name, &written_by(), &patch).await;
+            let patched = place.api.patch(&place.id.name, &written_by(), &patch).await;
             return patched.map(|_| ()).map_err(|error| message(&error));
         }
         let secret = serde_json::from_value(secret).map_err(|error| error.to_string())?;
@@ -482,7 +515,7 @@ impl Place {
     fn looked(&self, live: &Value) -> Looked {
         Looked {
             path: self.path.clone(),
-            object: self.key.clone(),
+            object: ObjectKey::new(&self.id.namespace, &self.id.name),
             version: live["metadata"]["resourceVersion"]
                 .as_str()
                 .map(str::to_owned),
@@ -509,8 +542,16 @@ pub fn parse(text: &str) -> Result<Value, String> {
         .ok_or_else(|| "resource is empty".to_owned())
 }
 
-fn is_empty(patch: &Value) -> bool {
-    patch.as_object().is_some_and(Map::is_empty)
+/// The object that parameters name.
+fn reference(params: &Value) -> Value {
+    if params["value"].is_object() {
+        return params["value"].clone();
+    }
+    let mut metadata = json!({"name": params["name"]});
+    if params["namespace"].is_string() {
+        metadata["namespace"] = params["namespace"].clone();
+    }
+    json!({"apiVersion": params["apiVersion"], "kind": params["kind"], "metadata": metadata})
 }
 
 /// Labels as a selector.
@@ -532,7 +573,11 @@ pub(super) fn message(error: &kube::Error) -> String {
 }
 
 fn to_value(object: &DynamicObject) -> Value {
-    let mut value = serde_json::to_value(object).unwrap_or_default();
+    shown(serde_json::to_value(object).unwrap_or_default())
+}
+
+/// An object as templates see it.
+fn shown(mut value: Value) -> Value {
     if let Some(metadata) = value["metadata"].as_object_mut() {
         metadata.remove("managedFields");
     }
