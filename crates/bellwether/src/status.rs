@@ -8,8 +8,9 @@ use bellwether_api::work::ManifestWork;
 use bellwether_apiserver::Clock;
 use bellwether_ctl::Connection;
 use bellwether_ctl::explain::{
-    APPLICATION, Explainer, POLICY, REPLICA_SET, Snapshot, Source, application_triggers, explainer,
-    kind_and_name, policy_triggers, rollout_triggers,
+    APPLICATION, Explainer, POLICY, REPLICA_SET, Snapshot, Source, WORKFLOW_RUN,
+    application_triggers, explainer, kind_and_name, policy_triggers, rollout_triggers,
+    run_triggers,
 };
 use bellwether_runtime::{Cache, Selection};
 use clap::Args;
@@ -26,18 +27,19 @@ const GATHER: Duration = Duration::from_millis(200);
 /// How often times that run are drawn again on a terminal.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Show where an application, a work, a policy or a rollout stands.
+/// Show where an application, a workflow run, a work, a policy or a rollout stands.
 ///
 /// Of an application: components with their traits and objects on each cluster, steps, what it waits for.
+/// Of a workflow run: its steps, how long they took, what they wait for and since when, when they are tried again.
 /// Of a ManifestWorkReplicaSet (mwrs): every cluster in its group, which ones are done, soak, fail and
 /// wait, why, and what to do next. Of a policy: every cluster, whether it enforces, complies,
 /// waits or fails. Of a work: what its member reports of each manifest.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  bellwether status app/shop\n  bellwether status mwrs/web\n  bellwether status mwrs/web -n apps -w\n  bellwether status mwrs/web -o json\n  bellwether status work/web -n cluster1\n  bellwether status policy/limits -n policies -w"
+    after_help = "Examples:\n  bellwether status app/shop\n  bellwether status workflowrun/release-1 -w\n  bellwether status mwrs/web\n  bellwether status mwrs/web -n apps -w\n  bellwether status mwrs/web -o json\n  bellwether status work/web -n cluster1\n  bellwether status policy/limits -n policies -w"
 )]
 pub(crate) struct StatusArgs {
-    /// The object: app/NAME, work/NAME, manifestwork/NAME, mwrs/NAME or policy/NAME; NAME alone is an application.
+    /// The object: app/NAME, workflowrun/NAME, work/NAME, manifestwork/NAME, mwrs/NAME or policy/NAME; NAME alone is an application.
     #[arg(value_name = "KIND/NAME")]
     object: String,
     /// The namespace; that of a work is named after its cluster.
@@ -153,6 +155,9 @@ impl Subject<'_> {
         }
         if POLICY.contains(&kind) {
             return Box::new(policy_triggers(client, namespace, self.name, changed));
+        }
+        if WORKFLOW_RUN.contains(&kind) {
+            return Box::new(run_triggers(client, namespace, self.name, changed));
         }
         let selection = Selection::fields(&format!("metadata.name={}", self.name));
         let [large, small] = [(); 2].map(|()| Arc::clone(changed));

@@ -1,6 +1,7 @@
 //! `bellwether workflow`: show and control workflows.
 
 mod history;
+mod logs;
 mod options;
 mod rollback;
 mod show;
@@ -52,7 +53,7 @@ enum Action {
     Rollback(Target),
     /// Show the logs of a step.
     #[command(after_help = "Example:\n  bellwether workflow logs release-1 -n shop --step build")]
-    Logs(StepTarget),
+    Logs(LogsArgs),
     /// Show what happened in a run, in order.
     #[command(after_help = "Example:\n  bellwether workflow history release-1 -n shop")]
     History(Target),
@@ -108,6 +109,15 @@ struct StepTarget {
 }
 
 #[derive(Debug, Args)]
+struct LogsArgs {
+    #[command(flatten)]
+    step: StepTarget,
+    /// How logs are printed.
+    #[arg(short, long, value_name = "FORMAT", default_value = "default")]
+    output: logs::LogFormat,
+}
+
+#[derive(Debug, Args)]
 struct ReplayArgs {
     #[command(flatten)]
     target: Target,
@@ -144,17 +154,7 @@ pub(crate) async fn run(arguments: WorkflowCommandArgs) -> anyhow::Result<()> {
             say(&done("suspend", &target));
             Ok(())
         }
-        Action::Resume(target) => {
-            let step = target.step.as_deref();
-            let (client, namespace) = target.target.open().await?;
-            subject::change(&client, &namespace, &target.target, |subject| {
-                subject.check_open("resume")?;
-                Ok(operation::resume(&mut subject.controls()?, step)?)
-            })
-            .await?;
-            say(&done("resume", &target));
-            Ok(())
-        }
+        Action::Resume(target) => resume(&target).await,
         Action::Terminate(target) => {
             let (client, namespace) = target.open().await?;
             subject::change(&client, &namespace, &target, |subject| {
@@ -171,10 +171,12 @@ pub(crate) async fn run(arguments: WorkflowCommandArgs) -> anyhow::Result<()> {
             let (client, namespace) = target.open().await?;
             rollback::run(&client, &namespace, &target).await
         }
-        Action::Logs(target) => {
-            let (client, namespace) = target.target.open().await?;
-            let subject = subject::find(&client, &namespace, &target.target).await?;
-            show::logs(&client, &namespace, &subject, target.step.as_deref()).await
+        Action::Logs(arguments) => {
+            let StepTarget { target, step } = &arguments.step;
+            let (client, namespace) = target.open().await?;
+            let subject = subject::find(&client, &namespace, target).await?;
+            let format = arguments.output;
+            logs::print(&client, &namespace, &subject, step.as_deref(), format).await
         }
         Action::History(target) => {
             let (client, namespace) = target.open().await?;
@@ -202,6 +204,24 @@ fn done(verb: &str, target: &StepTarget) -> String {
         None => format!("Successfully {verb} workflow: {name}"),
         Some(step) => format!("Successfully {verb} workflow {name} from step {step}"),
     }
+}
+
+async fn resume(target: &StepTarget) -> anyhow::Result<()> {
+    let step = target.step.as_deref();
+    let (client, namespace) = target.target.open().await?;
+    let found = subject::find(&client, &namespace, &target.target).await?;
+    if found.goes_on(step) {
+        let name = &target.target.name;
+        say(&format!("workflow {name} is not suspended."));
+        return Ok(());
+    }
+    subject::change(&client, &namespace, &target.target, |subject| {
+        subject.check_open("resume")?;
+        Ok(operation::resume(&mut subject.controls()?, step)?)
+    })
+    .await?;
+    say(&done("resume", target));
+    Ok(())
 }
 
 async fn restart(target: &StepTarget) -> anyhow::Result<()> {

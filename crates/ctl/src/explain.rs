@@ -11,6 +11,7 @@ mod read;
 mod rollout;
 pub mod tree;
 mod work;
+mod workflow;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -22,6 +23,7 @@ pub use policy::{PolicySnapshot, policy_triggers, read_policy};
 pub use read::{read_rollout, rollout_triggers};
 pub use rollout::{Rollout, RolloutSnapshot, Trouble};
 pub use work::WorkSnapshot;
+pub use workflow::{Moment, RunSnapshot, next as next_of_step, run_triggers, span};
 
 use crate::error::Error;
 use crate::near::did_you_mean_or;
@@ -75,6 +77,8 @@ pub enum Snapshot {
     Rollout(Box<RolloutSnapshot>),
     /// A policy.
     Policy(Box<PolicySnapshot>),
+    /// A run of a workflow.
+    Run(Box<RunSnapshot>),
 }
 
 impl Snapshot {
@@ -85,6 +89,7 @@ impl Snapshot {
             Self::Works(works) => works.iter().map(WorkSnapshot::status).collect(),
             Self::Rollout(snapshot) => vec![Rollout::new(snapshot).status()],
             Self::Policy(snapshot) => vec![snapshot.status()],
+            Self::Run(snapshot) => vec![snapshot.status()],
         }
     }
 
@@ -98,16 +103,14 @@ impl Snapshot {
             },
             Self::Rollout(snapshot) => Rollout::new(snapshot).document(),
             Self::Policy(snapshot) => snapshot.document(),
+            Self::Run(snapshot) => snapshot.document(),
         }
     }
 
     /// What `status -w` compares with what it saw before: lines without times that run.
     pub fn lines(&self) -> Vec<String> {
         match self {
-            Self::Application(snapshot) => {
-                let text = snapshot.status().render(false);
-                text.lines().map(str::to_owned).collect()
-            }
+            Self::Application(snapshot) => snapshot.lines(),
             Self::Works(works) => works
                 .iter()
                 .flat_map(|work| {
@@ -117,6 +120,7 @@ impl Snapshot {
                 .collect(),
             Self::Rollout(snapshot) => Rollout::new(snapshot).lines(),
             Self::Policy(snapshot) => snapshot.lines(),
+            Self::Run(snapshot) => snapshot.lines(),
         }
     }
 
@@ -127,6 +131,7 @@ impl Snapshot {
             Self::Works(_) => false,
             Self::Rollout(snapshot) => Rollout::new(snapshot).is_complete(),
             Self::Policy(snapshot) => snapshot.is_complete(),
+            Self::Run(snapshot) => snapshot.is_complete(),
         }
     }
 }
@@ -144,7 +149,7 @@ pub struct Explainer {
 }
 
 /// The kinds that can be explained.
-pub const EXPLAINERS: [Explainer; 5] = [
+pub const EXPLAINERS: [Explainer; 6] = [
     Explainer {
         names: &APPLICATION,
         read: |source, name| Box::pin(application::read(source, name)),
@@ -165,6 +170,10 @@ pub const EXPLAINERS: [Explainer; 5] = [
         names: &POLICY,
         read: |source, name| Box::pin(policy::read(source, name)),
     },
+    Explainer {
+        names: &WORKFLOW_RUN,
+        read: |source, name| Box::pin(workflow::read(source, name)),
+    },
 ];
 
 /// What people call an application.
@@ -172,6 +181,9 @@ pub const APPLICATION: [&str; 4] = ["app", "apps", "application", "applications"
 
 /// What people call a policy.
 pub const POLICY: [&str; 3] = ["policy", "policies", "plc"];
+
+/// What people call a run of a workflow.
+pub const WORKFLOW_RUN: [&str; 4] = ["workflowrun", "workflowruns", "wr", "run"];
 
 /// What people call a replica set of works.
 pub const REPLICA_SET: [&str; 6] = [

@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use bellwether_api::oam::{Application, ApplicationStatus};
 use bellwether_api::workflow::{
-    ContextBackend, Workflow, WorkflowExecuteMode, WorkflowRun, WorkflowRunPhase, WorkflowRunStatus,
-    WorkflowStep, WorkflowStepBase, WorkflowStepStatus,
+    ContextBackend, StepPhase, Workflow, WorkflowExecuteMode, WorkflowRun, WorkflowRunPhase,
+    WorkflowRunStatus, WorkflowStep, WorkflowStepBase, WorkflowStepStatus,
 };
 use bellwether_workflow::operation::Controls;
 use bellwether_workflow::spec;
@@ -177,6 +177,27 @@ impl Subject {
         Ok(())
     }
 
+    /// True if there is nothing to resume: the workflow is not suspended, nor is the step, which exists.
+    pub(super) fn goes_on(&self, step: Option<&str>) -> bool {
+        let status = self.status();
+        let mut all = status.steps.iter().flat_map(|step| {
+            let own = std::iter::once(&step.status);
+            own.chain(&step.sub_steps)
+        });
+        let is_known = step.is_none_or(|step| all.any(|status| status.name == step));
+        let is_begun = status.phase.is_some() && !status.terminated && !status.finished;
+        is_begun && is_known && !status.suspend && !self.has_suspended_steps()
+    }
+
+    fn has_suspended_steps(&self) -> bool {
+        let status = self.status();
+        let mut steps = status.steps.iter();
+        steps.any(|step| {
+            let mut own = std::iter::once(&step.status).chain(&step.sub_steps);
+            own.any(|status| status.phase() == StepPhase::Suspending)
+        })
+    }
+
     /// What operations change.
     pub(super) fn controls(&mut self) -> anyhow::Result<Controls<'_>> {
         match self {
@@ -305,4 +326,33 @@ fn generated(application: &Application) -> Vec<WorkflowStep> {
         }
     };
     known.iter().map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(suspend: bool, phase: &str, step: Option<&str>, expected: bool) {
+        let run = json!({"metadata": {"name": "r"}, "spec": {}, "status": {"status": "executing", "mode": {},
+            "suspend": suspend, "terminated": false, "finished": false,
+            "steps": [{"id": "a", "name": "ask", "phase": phase}]}});
+        let subject = Subject::Run(serde_json::from_value(run).unwrap());
+        assert_eq!(
+            subject.goes_on(step),
+            expected,
+            "{suspend} {phase} {step:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_suspended_is_not_resumed() {
+        check(false, "running", None, true);
+        check(false, "running", Some("ask"), true);
+        check(false, "running", Some("nobody"), false);
+        check(true, "suspending", Some("ask"), false);
+        check(true, "running", None, false);
+        check(false, "suspending", None, false);
+    }
 }

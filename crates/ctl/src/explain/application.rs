@@ -9,7 +9,7 @@ use bellwether_api::oam::{
     Application, ApplicationComponent, ApplicationStatus, ComponentService, ManagedResource,
     ResourceTracker,
 };
-use bellwether_api::workflow::{StepPhase, StepStatus, WorkflowStepStatus};
+use bellwether_api::workflow::{StepPhase, WorkflowStepStatus};
 use bellwether_runtime::{Cache, Selection};
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use super::read::{find, guess};
 use super::rollout::next_line;
 use super::tree::{Layout, Node, Span, Tone, Tree};
+use super::workflow::{Moment, span};
 use super::{Snapshot, Source};
 use crate::error::Error;
 
@@ -27,10 +28,12 @@ use crate::error::Error;
 pub struct ApplicationSnapshot {
     application: Application,
     resources: Vec<ManagedResource>,
+    moment: Moment,
 }
 
 pub(super) async fn read(source: Source<'_>, name: &str) -> Result<Snapshot, Error> {
-    let snapshot = read_application(source.client, source.namespace, name).await?;
+    let mut snapshot = read_application(source.client, source.namespace, name).await?;
+    snapshot.moment = Moment::read(source, &format!("application-{name}")).await;
     Ok(Snapshot::Application(Box::new(snapshot)))
 }
 
@@ -97,6 +100,7 @@ impl ApplicationSnapshot {
         Self {
             resources: resources.collect(),
             application,
+            moment: Moment::default(),
         }
     }
 
@@ -142,6 +146,16 @@ impl ApplicationSnapshot {
 
     /// The page of `status`.
     pub fn status(&self) -> Tree {
+        self.status_at(&self.moment)
+    }
+
+    /// The lines of the page without times that run.
+    pub fn lines(&self) -> Vec<String> {
+        let text = self.status_at(&self.moment.timeless()).render(false);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn status_at(&self, moment: &Moment) -> Tree {
         let told = self.told();
         let (tone, phase) = self.phase();
         let mut title = vec![
@@ -173,7 +187,7 @@ impl ApplicationSnapshot {
             })
             .collect();
         nodes.extend(of_policies);
-        nodes.extend(self.steps());
+        nodes.extend(self.steps(moment));
         Tree {
             title,
             nodes,
@@ -301,7 +315,7 @@ impl ApplicationSnapshot {
         .collect()
     }
 
-    fn steps(&self) -> Option<Node> {
+    fn steps(&self, moment: &Moment) -> Option<Node> {
         let workflow = self.told().workflow?;
         let is_open = |step: &&WorkflowStepStatus| step.status.phase != Some(StepPhase::Succeeded);
         let shown = self.application.spec.workflow.is_some()
@@ -309,32 +323,15 @@ impl ApplicationSnapshot {
         if !shown || workflow.steps.is_empty() {
             return None;
         }
-        let node = |step: &StepStatus| {
-            let phase = step.phase.as_ref().unwrap_or(&StepPhase::Pending);
-            let phase = phase.as_str().to_owned();
-            let tone = match phase.as_str() {
-                "succeeded" => Tone::Good,
-                "failed" => Tone::Bad,
-                "pending" | "skipped" => Tone::Quiet,
-                _ => Tone::Active,
-            };
-            let mut cells = vec![
-                Span::plain(format!("{} ({})", step.name, step.step_type)),
-                Span::new(tone, phase),
-            ];
-            if !step.message.is_empty() {
-                cells.push(Span::plain(one_line(&step.message)));
-            }
-            Node::leaf(cells)
-        };
-        let children = workflow.steps.iter().map(|step| Node {
-            children: step.sub_steps.iter().map(node).collect(),
-            ..node(&step.status)
-        });
+        let mut cells = vec![Span::plain("workflow")];
+        if let (Some(started), Some(now)) = (&workflow.start_time, moment.now) {
+            let end = workflow.end_time.as_ref().map_or(now, |time| time.0);
+            cells.push(Span::plain(format!("for {}", span(started.0, end))));
+        }
         Some(Node {
-            cells: vec![Span::plain("workflow")],
+            cells,
             is_current: !workflow.finished,
-            children: children.collect(),
+            children: moment.steps(&workflow.steps),
         })
     }
 
@@ -427,7 +424,7 @@ fn state(is_healthy: bool, is_pending: bool) -> Span {
 }
 
 /// A message in one line: a tree has no room for more.
-fn one_line(message: &str) -> String {
+pub(super) fn one_line(message: &str) -> String {
     let mut line = String::new();
     for part in message
         .lines()
