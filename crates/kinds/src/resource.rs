@@ -371,3 +371,54 @@ pub struct Creation<'a> {
     /// it.
     pub user: &'a Value,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{Resource, find, resources};
+
+    #[test]
+    fn deletion_differs_between_kinds() {
+        let with = |property: fn(&Resource) -> bool| -> Vec<&str> {
+            let found = resources().iter().filter(|it| property(it));
+            let mut plurals: Vec<&str> = found.map(|it| it.plural).collect();
+            plurals.sort_unstable();
+            plurals
+        };
+        assert_eq!(with(|it| it.orphans_dependents), ["replicationcontrollers"]);
+        assert_eq!(with(|it| it.grace_period.is_some()), ["pods"]);
+        assert_eq!(
+            with(|it| it.returns_deleted),
+            [
+                "persistentvolumeclaims",
+                "persistentvolumes",
+                "pods",
+                "podtemplates",
+                "resourcequotas",
+                "serviceaccounts",
+                "services",
+            ]
+        );
+    }
+
+    #[test]
+    fn pods_have_time_to_end_while_a_node_has_them() {
+        let pod = |node: &str, phase: &str| {
+            json!({"spec": {"nodeName": node, "terminationGracePeriodSeconds": 30},
+                "status": {"phase": phase}})
+        };
+        let grace = find("", "v1", "pods").and_then(|it| it.grace_period);
+        let grace = grace.expect("pods have one");
+        for (wanted, node, phase, seconds) in [
+            (None, "n", "Running", 30),
+            (Some(5), "n", "Running", 5),
+            (Some(0), "n", "Running", 0),
+            (Some(-3), "n", "Running", 1),
+            (Some(5), "", "Pending", 0),
+            (None, "n", "Succeeded", 0),
+        ] {
+            assert_eq!(grace(wanted, &pod(node, phase)), seconds, "{wanted:?}");
+        }
+    }
+}
