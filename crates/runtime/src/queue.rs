@@ -169,6 +169,11 @@ impl<K: Clone + Ord> Queue<K> {
         Some(wait)
     }
 
+    /// Returns the clock by which keys are taken.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
     /// Returns how many keys wait to be reconciled now.
     pub fn due(&self) -> usize {
         self.shared.state.lock().due.len()

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bellwether_apply::{LiveState, ObjectId, ResourceType};
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use serde_json::Value;
@@ -27,7 +28,7 @@ use crate::queue::Queue;
 use crate::supervise::spawn_vital;
 use follow::{Follower, Listing};
 
-/// How long the first list of a kind is waited for.
+/// How long after its watch began the first list of a kind is waited for.
 const WATCH_START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Group and name of a kind; the version does not matter.
@@ -66,6 +67,8 @@ struct Watch {
     resource: Arc<ResourceType>,
     /// Whether a list has been read since the watch last broke for good.
     is_current: bool,
+    /// When it began, by the time that passes.
+    began: Duration,
     /// Tells when a list was read, or refused.
     settled: tokio::sync::watch::Sender<bool>,
     /// Whether the server refuses to be watched, so that objects have to be read.
@@ -222,25 +225,35 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Watches<K> {
             open: self.open.clone(),
             resource: Arc::clone(resource),
             is_current: false,
+            began: self.queue.clock().monotonic(),
             settled: tokio::sync::watch::Sender::new(false),
             is_refused: false,
         });
     }
 
-    /// Waits until a watch has seen everything that there was when it began, but not forever.
+    /// Returns when to go on at the latest if a watch has yet to see what there is: reconcile again then, and hold no worker meanwhile. All
+    /// keys that track objects of the kind are enqueued as soon as it has. Returns nothing if it has, or if it takes too long.
+    pub fn settles_by(&self, id: &ObjectId) -> Option<Timestamp> {
+        let (_, rest) = self.unsettled(id)?;
+        self.queue.clock().now().checked_add(rest).ok()
+    }
+
+    /// Waits until a watch has seen everything that there was when it began, but no longer than a while from then on.
     pub async fn settled(&self, id: &ObjectId) {
-        let settled = {
-            let kinds = self.kinds.lock();
-            let watch = kinds
-                .get(&kind_of(id))
-                .and_then(|state| state.watch.as_ref());
-            watch.map(|watch| watch.settled.subscribe())
-        };
-        if let Some(mut settled) = settled {
+        if let Some((mut settled, rest)) = self.unsettled(id) {
             // In vain means that objects are read one by one.
-            let _ = tokio::time::timeout(WATCH_START_TIMEOUT, settled.wait_for(|settled| *settled))
-                .await;
+            let _ = tokio::time::timeout(rest, settled.wait_for(|settled| *settled)).await;
         }
+    }
+
+    /// What tells when a watch has seen everything, and how long to wait for that.
+    fn unsettled(&self, id: &ObjectId) -> Option<(tokio::sync::watch::Receiver<bool>, Duration)> {
+        let kinds = self.kinds.lock();
+        let watch = kinds.get(&kind_of(id))?.watch.as_ref()?;
+        let passed = self.queue.clock().monotonic().saturating_sub(watch.began);
+        let rest = WATCH_START_TIMEOUT.saturating_sub(passed);
+        let is_settled = *watch.settled.borrow();
+        (!is_settled && !rest.is_zero()).then(|| (watch.settled.subscribe(), rest))
     }
 }
 

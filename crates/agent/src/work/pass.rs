@@ -218,7 +218,9 @@ impl Pass<'_> {
                 return Err(error);
             }
         };
-        self.await_watches(&slots, was_recorded).await;
+        if let Some(time) = self.watch(&slots, was_recorded) {
+            return Ok(Some(time));
+        }
         if work.work.spec.executor.is_some() {
             self.member.rights.follow(self.key).await;
         } else {
@@ -267,22 +269,25 @@ impl Pass<'_> {
             .map_err(AgentError::at("claiming the work"))
     }
 
-    /// Says which objects concern the work. What was applied before is read with one list a kind.
-    async fn await_watches(&self, slots: &[Slot], was_recorded: bool) {
+    /// Says which objects concern the work. What was applied before is read with one list a kind: returns when to go on without it if one
+    /// has yet to come. It enqueues the work.
+    fn watch(&self, slots: &[Slot], was_recorded: bool) -> Next {
         for mapped in slots.iter().filter_map(|slot| slot.mapped.as_ref().ok()) {
             self.member.delivery.watches.track(&mapped.id, self.key);
         }
         if !was_recorded {
-            return;
+            return None;
         }
-        for slot in slots {
-            if let (Ok(mapped), Some(known)) = (&slot.mapped, &slot.known)
-                && is_true(&known.conditions, condition::APPLIED)
-            {
-                self.member.delivery.watches.ensure(&mapped.resource);
-                self.member.delivery.watches.settled(&mapped.id).await;
-            }
-        }
+        let watches = &self.member.delivery.watches;
+        let applied = slots.iter().filter_map(|slot| {
+            let (mapped, known) = (slot.mapped.as_ref().ok()?, slot.known.as_ref()?);
+            is_true(&known.conditions, condition::APPLIED).then_some(mapped)
+        });
+        let settles = applied.filter_map(|mapped| {
+            watches.ensure(&mapped.resource);
+            watches.settles_by(&mapped.id)
+        });
+        settles.max()
     }
 
     fn safety_net(&self, pending: &[Pending]) -> Option<Timestamp> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bellwether_apply::ResourceType;
 use serde::Deserialize;
 
-use super::{Entry, Kind, KindState, Kinds, Name, Watch};
+use super::{Entry, Kind, KindState, Kinds, Name, Snapshot, Watch};
 use crate::feed::{FeedError, FeedEvent, Selection, follow};
 use crate::objects::{Objects, collection};
 use crate::queue::Queue;
@@ -151,6 +151,12 @@ impl<K: Clone + Ord + Debug + Send + Sync + 'static> Follower<K> {
                 None => state.miss(key, version),
             };
             if let Some(entry) = news {
+                self.enqueue(entry);
+            }
+        }
+        // What came to be of interest while the list was read is read by whom it concerns.
+        for (key, entry) in &state.objects {
+            if matches!(entry.kept, Snapshot::Unknown) && !wanted.contains(key) {
                 self.enqueue(entry);
             }
         }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use bellwether_apply::pass::{Effect, Object, Outcome, Pass, Problem, Pruning, Slot};
 use bellwether_apply::record::{Entry, Record};
 use bellwether_apply::three_way::ThreeWay;
-use bellwether_apply::{Drift, Manifest, ObjectId, Ownership, Strategy, Target};
-use bellwether_runtime::{ClusterHandle, Delivery, Keeper, Objects, Queue};
+use bellwether_apply::{Drift, Manifest, ObjectId, Ownership, ResourceType, Strategy, Target};
+use bellwether_runtime::{ClusterHandle, Delivery, Keeper, Objects, Queue, Watches};
 use bellwether_testkit::{Embedded, leaping_clock};
 use prometheus_client::metrics::gauge::Gauge;
 use serde_json::{Value, json};
@@ -194,4 +194,52 @@ async fn an_object_of_somebody_else_is_left_alone() {
     bed.deliver(&THREE_WAY, &[]).await;
     let live = bed.live("a").await.unwrap();
     assert_eq!(live["data"]["k"], "theirs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_waits_for_a_list_is_enqueued_when_it_is_there() {
+    let bed = Bed::new().await;
+    let Delivery {
+        discovery,
+        objects,
+        watches,
+        ..
+    } = &bed.delivery;
+    let resource = discovery.find(objects, "", "v1", "ConfigMap").await;
+    let resource = resource.unwrap().unwrap();
+    watches.track(&id("absent"), &7);
+    assert_eq!(watches.settles_by(&id("absent")), None, "nobody watches");
+    watches.ensure(&resource);
+    assert!(watches.settles_by(&id("absent")).is_some());
+    assert_eq!(bed.queue.next().await, 7);
+    assert_eq!(watches.settles_by(&id("absent")), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_does_not_come_is_not_waited_for_twice() {
+    let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
+        std::future::pending::<Result<http::Response<kube::client::Body>, std::io::Error>>()
+    });
+    let clock = leaping_clock();
+    let client = kube::Client::new(silent, "default");
+    let objects = Objects::new(ClusterHandle::from(client), "test");
+    let watches = Watches::new(objects, Queue::new(clock.clone()), Gauge::default());
+    let resource = Arc::new(ResourceType {
+        group: String::new(),
+        version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        plural: "configmaps".to_owned(),
+        namespaced: true,
+    });
+    watches.track(&id("a"), &7);
+    watches.ensure(&resource);
+    let began = clock.monotonic();
+    let by = watches.settles_by(&id("a")).unwrap();
+    assert_eq!(by.duration_since(clock.now()).as_secs(), 10);
+    watches.settled(&id("a")).await;
+    let waited = clock.monotonic().saturating_sub(began);
+    assert!(waited.as_secs() >= 10, "{waited:?}");
+    assert_eq!(watches.settles_by(&id("a")), None);
+    watches.settled(&id("a")).await;
+    assert_eq!(clock.monotonic().saturating_sub(began), waited, "at once");
 }
