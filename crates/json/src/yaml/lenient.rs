@@ -45,8 +45,8 @@ pub(super) const fn may_follow(kind: &ErrorKind) -> bool {
 #[derive(Clone, Copy)]
 enum Cut {
     Anything,
-    String,
-    Container,
+    /// A quoted scalar, or a list or map in brackets.
+    Closed,
 }
 
 /// A text that is repaired where Go's reader takes it as it is.
@@ -75,11 +75,11 @@ impl Retry {
     pub(super) fn accept(self, node: Node) -> Result<Node, NodeError> {
         let is_wanted = match self.cut {
             None | Some(Cut::Anything) => true,
-            Some(Cut::String) => matches!(node, Node::String(_)),
-            Some(Cut::Container) => {
-                let is_flow = self.text.trim().starts_with(['[', '{']);
-                is_flow && matches!(node, Node::List(_) | Node::Map(_))
-            }
+            Some(Cut::Closed) => match node {
+                Node::String(_) => self.text.trim_start().starts_with(['"', '\'']),
+                Node::List(_) | Node::Map(_) => self.text.trim_start().starts_with(['[', '{']),
+                _ => false,
+            },
         };
         if is_wanted {
             Ok(node)
@@ -127,10 +127,10 @@ impl Retry {
             | ErrorKind::InvalidTrailingDoubleQuotedScalar
                 if is_token(&self.text[at..]) =>
             {
-                Cut::String
+                Cut::Closed
             }
             ErrorKind::MisplacedFlowCollectionEnd | ErrorKind::UnclosedFlowCollection { .. } => {
-                Cut::Container
+                Cut::Closed
             }
             _ => return false,
         };
@@ -168,60 +168,72 @@ fn is_token(rest: &str) -> bool {
 /// An error in the words of Go's reader. `open` is the line where the innermost container begins.
 pub(super) fn words(text: &str, error: &ScanError, open: Option<usize>) -> String {
     let line = error.marker().line();
-    let (is_parser, words) = match error.kind() {
-        ErrorKind::MappingValueNotAllowed => {
-            (false, "mapping values are not allowed in this context")
+    // Go's parser counts from 0, and begins with the container that is open.
+    let before = line.saturating_sub(1);
+    if let Some(words) = scanner_words(error.kind()) {
+        return at_line(if before == 0 { 0 } else { line }, words);
+    }
+    if let Some(words) = parser_words(error.kind()) {
+        let begins = open.map_or(0, |line| line.saturating_sub(1));
+        return at_line(if begins == 0 { before } else { begins }, words);
+    }
+    match error.kind() {
+        ErrorKind::UnclosedFlowCollection { open } if before == 0 => {
+            at_line(text.lines().count(), unclosed(*open))
         }
-        ErrorKind::MappingKeyNotAllowed => (false, "mapping keys are not allowed in this context"),
-        ErrorKind::BlockSequenceEntryNotAllowed => (
-            false,
-            "block sequence entries are not allowed in this context",
-        ),
-        ErrorKind::UnexpectedCharacter { .. }
-        | ErrorKind::TabNotAllowed
-        | ErrorKind::TabInBlockIndentation
-        | ErrorKind::TabInIndentation => (false, CANNOT_START),
-        ErrorKind::UnclosedQuotedScalar => (false, "found unexpected end of stream"),
-        ErrorKind::UnknownQuotedScalarEscape => (false, "found unknown escape character"),
-        ErrorKind::SimpleKeyExpected => (false, "could not find expected ':'"),
-        ErrorKind::InvalidBlockScalarHeader => {
-            (false, "did not find expected comment or line break")
-        }
-        ErrorKind::ExpectedNodeContent | ErrorKind::MisplacedFlowCollectionEnd => {
-            (true, "did not find expected node content")
-        }
-        ErrorKind::ExpectedBlockMappingKey
-        | ErrorKind::InvalidTrailingSingleQuotedScalar
-        | ErrorKind::InvalidTrailingDoubleQuotedScalar => (true, "did not find expected key"),
-        ErrorKind::ExpectedBlockSequenceEntry => (true, "did not find expected '-' indicator"),
         ErrorKind::UnclosedFlowCollection { open }
-        | ErrorKind::MismatchedFlowCollectionEnd { open, .. } => {
-            let is_open = matches!(error.kind(), ErrorKind::UnclosedFlowCollection { .. });
-            let ending = if *open == '{' { '}' } else { ']' };
-            let lines = text.lines().count();
-            let shown = match line - 1 {
-                0 if is_open => lines,
-                begins => begins,
-            };
-            return at_line(shown, &format!("did not find expected ',' or '{ending}'"));
-        }
-        ErrorKind::ExpectedFlowMappingSeparator => (true, "did not find expected ',' or '}'"),
-        ErrorKind::ExpectedFlowSequenceSeparator => (true, "did not find expected ',' or ']'"),
+        | ErrorKind::MismatchedFlowCollectionEnd { open, .. } => at_line(before, unclosed(*open)),
         ErrorKind::UnknownAnchor => {
             let rest = text.chars().skip(error.marker().index() + 1);
             let name: String = rest
                 .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
                 .collect();
-            return format!("unknown anchor '{name}' referenced");
+            format!("unknown anchor '{name}' referenced")
         }
-        _ => return at_line(line, &error.info()),
-    };
-    if !is_parser {
-        return at_line(if line == 1 { 0 } else { line }, words);
+        _ => at_line(line, &error.info()),
     }
-    // Go's parser counts from 0, and begins with the container that is open.
-    let begins = open.map_or(0, |line| line - 1);
-    at_line(if begins == 0 { line - 1 } else { begins }, words)
+}
+
+fn scanner_words(kind: &ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::MappingValueNotAllowed => "mapping values are not allowed in this context",
+        ErrorKind::MappingKeyNotAllowed => "mapping keys are not allowed in this context",
+        ErrorKind::BlockSequenceEntryNotAllowed => {
+            "block sequence entries are not allowed in this context"
+        }
+        ErrorKind::UnexpectedCharacter { .. }
+        | ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation => CANNOT_START,
+        ErrorKind::UnclosedQuotedScalar => "found unexpected end of stream",
+        ErrorKind::UnknownQuotedScalarEscape => "found unknown escape character",
+        ErrorKind::SimpleKeyExpected => "could not find expected ':'",
+        ErrorKind::InvalidBlockScalarHeader => "did not find expected comment or line break",
+        _ => return None,
+    })
+}
+
+fn parser_words(kind: &ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::ExpectedNodeContent | ErrorKind::MisplacedFlowCollectionEnd => {
+            "did not find expected node content"
+        }
+        ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::InvalidTrailingSingleQuotedScalar
+        | ErrorKind::InvalidTrailingDoubleQuotedScalar => "did not find expected key",
+        ErrorKind::ExpectedBlockSequenceEntry => "did not find expected '-' indicator",
+        ErrorKind::ExpectedFlowMappingSeparator => unclosed('{'),
+        ErrorKind::ExpectedFlowSequenceSeparator => unclosed('['),
+        _ => return None,
+    })
+}
+
+const fn unclosed(open: char) -> &'static str {
+    if open == '{' {
+        "did not find expected ',' or '}'"
+    } else {
+        "did not find expected ',' or ']'"
+    }
 }
 
 /// Go shows no line where its number is 0.

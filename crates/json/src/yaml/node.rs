@@ -1,6 +1,6 @@
 //! YAML as `gopkg.in/yaml.v3` reads it into values of Go: with the types of scalars, and as leniently.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use base64::Engine;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
@@ -309,15 +309,17 @@ fn merge(
         Some(Node::List(sources)) => sources,
         Some(source) => vec![source],
     };
+    let identity = |key: &Node| format!("{key:?}");
+    let mut known: HashSet<String> = entries.iter().map(|(key, _)| identity(key)).collect();
     for source in sources {
         let Node::Map(source) = source else {
             return fail("map merge requires map or sequence of maps as the value");
         };
-        for (key, node) in source {
-            if !entries.iter().any(|(known, _)| *known == key) {
-                entries.push((key, node));
-            }
-        }
+        entries.extend(
+            source
+                .into_iter()
+                .filter(|(key, _)| known.insert(identity(key))),
+        );
     }
     Ok(entries)
 }

@@ -87,6 +87,10 @@ impl Object for Dot {
         self.fields.clone()
     }
 
+    fn members(&self) -> Option<Vec<(&'static str, Value)>> {
+        Some(self.fields())
+    }
+
     fn as_any(&self) -> &dyn std::any::Any {
         self
     }

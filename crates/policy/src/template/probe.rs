@@ -1,12 +1,16 @@
 //! JSON lines for scripts: a template of a policy and the objects of a cluster in, its value out.
 
+use std::io;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bellwether_api::cluster::GROUP as CLUSTER_GROUP;
 use bellwether_json::label::LabelSelector;
+use bellwether_json::number;
 use bellwether_json::yaml::from_yaml;
 use bellwether_template::World;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize as _};
+use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Value, json};
 
 use super::{
@@ -74,7 +78,25 @@ pub fn answer(line: &str, world: &World<'_>) -> String {
     let id = case.id.clone();
     let mut answer = answered(case, world).unwrap_or_else(|error| json!({"error": error}));
     answer["id"] = id;
-    answer.to_string()
+    written(&answer)
+}
+
+/// Floats as Go writes them: all digits of those below `1e21`.
+struct GoFloats;
+
+impl Formatter for GoFloats {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, float: f64) -> io::Result<()> {
+        writer.write_all(number::go_json_float(float).as_bytes())
+    }
+}
+
+fn written(answer: &Value) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut bytes, GoFloats);
+    match answer.serialize(&mut serializer) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => answer.to_string(),
+    }
 }
 
 fn answered(case: Case, world: &World<'_>) -> Result<Value, String> {

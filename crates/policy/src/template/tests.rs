@@ -134,6 +134,10 @@ fn numbers_keep_their_digits_and_json_its_limits() {
         let found = ask(json!({"side": "managed", "template": template, "options": {"raw": true}}));
         assert_eq!(found["value"], value, "{found}");
     }
+    let case =
+        json!({"side": "managed", "template": "-9223372036854775809", "options": {"raw": true}});
+    let line = answer(&case.to_string(), &world());
+    assert!(line.contains("\"value\":-9223372036854776000"), "{line}");
     for (template, problem) in [
         ("n: .nan", "json: unsupported value: NaN"),
         (
@@ -250,6 +254,15 @@ fn nothing_of_a_context_is_an_empty_map() {
     let found =
         ask(json!({"side": "managed", "template": template, "context": {"ObjectName": "x"}}));
     assert_eq!(found["value"]["v"], "{}", "{found}");
+}
+
+#[test]
+fn the_context_keeps_the_order_of_its_fields() {
+    let context = json!({"ObjectName": "x", "ObjectNamespace": "y"});
+    let found =
+        ask(json!({"side": "managed", "template": {"v": "{{ toJson . }}"}, "context": context}));
+    let expected = r#"{"Object":null,"ObjectNamespace":"y","ObjectName":"x"}"#;
+    assert_eq!(found["value"]["v"], expected, "{found}");
 }
 
 #[test]

@@ -61,6 +61,7 @@ fn text_may_follow_the_first_value() {
         ("\"port\"80", text("port")),
         ("[7] [8]", list.clone()),
         ("[7]}", list.clone()),
+        ("[7] \"eight\" 9", list.clone()),
         ("[7]# note", list.clone()),
         ("[[7]# note\n]", Node::List(vec![list])),
         ("{\"k\": 7} {", flow.clone()),
@@ -151,7 +152,7 @@ fn aliases_cannot_make_a_text_huge() {
     let mut input = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for (next, before) in ('b'..='j').zip('a'..) {
         let aliases = vec![format!("*{before}"); 9].join(", ");
-        input.push_str(&format!("{next}: &{next} [{aliases}]\n"));
+        input += &format!("{next}: &{next} [{aliases}]\n");
     }
     refuses(&input, "document contains excessive aliasing");
 }
