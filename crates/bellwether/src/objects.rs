@@ -20,6 +20,7 @@ use bellwether_json::duration::GoDuration;
 use clap::{Args, ValueEnum};
 
 use crate::connect::ConnectArgs;
+use crate::vela;
 
 /// The longest time to wait.
 const A_WEEK: Duration = Duration::from_hours(7 * 24);
@@ -313,7 +314,8 @@ pub(crate) async fn delete(arguments: DeleteArgs) -> anyhow::Result<()> {
         dry_run: arguments.mode.dry_run,
         names: arguments.output.is_some(),
     };
-    Ok(delete::run(&connection, &what, &mut stdout(), &mut stderr()).await?)
+    let deleted = delete::run(&connection, &what, &mut stdout(), &mut stderr()).await;
+    Ok(deleted.map_err(|error| vela::explained(error, &what.words))?)
 }
 
 pub(crate) async fn wait(arguments: WaitArgs) -> anyhow::Result<()> {

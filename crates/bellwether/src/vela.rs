@@ -1,5 +1,7 @@
 //! What people type who come from KubeVela, where the words differ here.
 
+use bellwether_ctl::Error;
+
 /// The command line in words of this program, where `vela` has other ones; the same otherwise.
 ///
 /// Only what means nothing here is translated: `up -f FILE` (`up` has no files), `revision list NAME`, and lists of
@@ -56,8 +58,21 @@ pub(crate) fn hint(arguments: &[String]) -> Option<&'static str> {
     }
 }
 
+/// An error of `delete`, with what to type instead where its one word is the name of an application and not of a kind.
+pub(crate) fn explained(error: Error, words: &[String]) -> Error {
+    match (error, words) {
+        (Error::NoType { name, meant: None }, [word]) if *word == name => {
+            let meant = Some(format!("`bellwether app delete {name}`"));
+            Error::NoType { name, meant }
+        }
+        (error, _) => error,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Error;
+
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
     }
@@ -104,5 +119,24 @@ mod tests {
         assert!(hint("addon list").contains("def list"));
         assert_eq!(hint("up --clustres 3"), "");
         assert_eq!(hint("apply -f app.yaml"), "");
+    }
+
+    #[track_caller]
+    fn check_delete(typed: &str, name: &str, meant: Option<&str>, expected: &str) {
+        let error = Error::NoType {
+            name: name.to_owned(),
+            meant: meant.map(str::to_owned),
+        };
+        let text = super::explained(error, &words(typed)).to_string();
+        let expected = format!("the server doesn't have a resource type {name:?}{expected}");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_name_alone_may_be_an_application_to_delete() {
+        let hint = "; did you mean `bellwether app delete shop`?";
+        check_delete("shop", "shop", None, hint);
+        check_delete("pdos", "pdos", Some("pods"), "; did you mean pods?");
+        check_delete("things shop", "things", None, "");
     }
 }

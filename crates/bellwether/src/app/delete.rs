@@ -19,6 +19,10 @@ use crate::cli::say;
 const PERIOD: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the flags of a command"
+)]
 pub(super) struct DeleteArgs {
     #[command(flatten)]
     target: Target,
@@ -32,6 +36,9 @@ pub(super) struct DeleteArgs {
     /// Do not wait for the deletion to finish.
     #[arg(long)]
     no_wait: bool,
+    /// Accepted for scripts that are used to `vela delete -y`; there is no question to answer.
+    #[arg(short = 'y', long = "yes")]
+    _yes: bool,
     /// Maximum time to wait.
     #[arg(long, value_name = "DURATION", default_value = "5m")]
     timeout: GoDuration,
