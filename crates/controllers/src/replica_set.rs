@@ -13,7 +13,6 @@ use bellwether_api::cluster::names::label as cluster_label;
 use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::work::names::{annotation, event, label};
 use bellwether_api::work::{GROUP, ManifestWork, ManifestWorkReplicaSet};
-use bellwether_placement::rollout::Group;
 use bellwether_runtime::{
     Cache, Change, Clock, Controller, EventDraft, EventType, Next, ObjectKey, Queue, Reconcile,
     Recorder, Selection, compute, created_by, delete_if_exists, patch_seen, unless_exists,
@@ -458,14 +457,8 @@ impl ReplicaSets {
         let placement = self.placements.get(&ObjectKey::new(namespace, name))?;
         let decisions = self.decisions.in_namespace(namespace);
         let own = decisions.iter().map(AsRef::as_ref);
-        let groups = Group::from_decisions(own.filter(|it| placement_of(it) == Some(name)));
-        let counted: usize = groups.iter().map(|group| group.clusters.len()).sum();
-        let counted = i64::try_from(counted).unwrap_or(i64::MAX);
-        let status = placement.status.as_ref();
-        Some(Chosen {
-            selected: status.map_or(counted, |it| it.number_of_selected_clusters.into()),
-            groups,
-        })
+        let own = own.filter(|it| placement_of(it) == Some(name));
+        Some(Chosen::of(&placement, own))
     }
 
     async fn execute(&self, set: &ManifestWorkReplicaSet, plan: &Plan) -> Result<(), kube::Error> {

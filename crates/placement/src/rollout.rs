@@ -34,6 +34,7 @@
 //! );
 //! ```
 
+mod chosen;
 mod fleet;
 mod limits;
 mod per_cluster;
@@ -53,6 +54,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use chosen::Chosen;
 use fleet::Fleet;
 use limits::Limits;
 pub use limits::RolloutError;
@@ -109,7 +111,7 @@ pub struct Input<'a> {
     pub unset_concurrency: UnsetConcurrency,
     /// Whose rules to follow.
     pub compat: Compat,
-    /// Why nothing new may start, if somebody decided so.
+    /// Why nothing new may start, whatever the strategy allows.
     pub hold: Option<Hold>,
 }
 

@@ -12,7 +12,7 @@ use bellwether_api::policy::{
     APPS_GROUP, ExcludedCluster, GROUP, PlacementBinding, PlacementRule, PlacementSubject,
     PolicyPlacement, PolicySet, RemediationAction, SubFilter,
 };
-use bellwether_placement::rollout::{Group, GroupKey, MandatoryGroup, Strategy};
+use bellwether_placement::rollout::{Chosen, Group, GroupKey, Hold, MandatoryGroup, Strategy};
 
 use crate::rollout::Mode;
 
@@ -26,7 +26,7 @@ pub struct Bindings<'a> {
     /// The sets of its namespace by name.
     pub set: &'a dyn Fn(&str) -> Option<Arc<PolicySet>>,
     /// What a placement of its namespace selects; nothing if it does not exist.
-    pub selected: &'a dyn Fn(&PlacementSubject) -> Option<Vec<Group>>,
+    pub selected: &'a dyn Fn(&PlacementSubject) -> Option<Chosen>,
 }
 
 impl std::fmt::Debug for Bindings<'_> {
@@ -47,6 +47,8 @@ pub struct Bound {
     pub groups: Vec<BoundGroup>,
     /// Clusters where a binding enforces a policy that informs elsewhere.
     pub overrides: BTreeMap<Arc<str>, RemediationAction>,
+    /// Placements whose decisions have not all been seen.
+    pub unsettled: BTreeSet<String>,
 }
 
 /// A decision group of one of the placements.
@@ -70,6 +72,13 @@ impl Bound {
     pub fn override_of(&self, cluster: &str, mode: &Mode) -> Option<&RemediationAction> {
         let action = self.overrides.get(cluster);
         action.filter(|_| !mode.is_progressive)
+    }
+
+    /// Returns why no further cluster may be released: somebody decided so, or it is not known yet who goes
+    /// first.
+    pub fn hold(&self, mode: &Mode) -> Option<Hold> {
+        let unsettled = (!self.unsettled.is_empty()).then_some(Hold::Unsettled);
+        mode.hold.or(unsettled).filter(|_| mode.is_progressive)
     }
 
     /// Returns the groups as a rollout takes them.
@@ -136,7 +145,18 @@ pub fn resolve(observed: &Bindings<'_>) -> Bound {
         placements,
         groups,
         overrides,
+        unsettled: unsettled(&uses),
     }
+}
+
+/// The placements whose decisions have not all been seen. Restricted bindings add no clusters to a rollout.
+fn unsettled(uses: &[Use<'_>]) -> BTreeSet<String> {
+    let ordinary = uses.iter().filter(|it| !it.is_restricted());
+    let is_unsettled = |it: &&Use<'_>| it.selected.as_ref().is_some_and(|it| !it.is_settled);
+    let placements = ordinary.filter(is_unsettled);
+    placements
+        .map(|it| it.binding.placement_ref.name.clone())
+        .collect()
 }
 
 /// A binding as far as it concerns the policy.
@@ -147,7 +167,7 @@ struct Use<'a> {
     /// The sets that it names and that have the policy, with the clusters that they exclude.
     sets: Vec<(&'a str, BTreeSet<String>)>,
     /// What its placement selects; nothing if there is no such placement.
-    selected: Option<Vec<Group>>,
+    selected: Option<Chosen>,
 }
 
 impl<'a> Use<'a> {
@@ -198,7 +218,7 @@ impl<'a> Use<'a> {
     }
 
     fn clusters(&self) -> impl Iterator<Item = &Arc<str>> {
-        let groups = self.selected.iter().flatten();
+        let groups = self.selected.iter().flat_map(|chosen| &chosen.groups);
         let clusters = groups.flat_map(|group| &group.clusters);
         clusters.filter(|it| self.is_selected(it))
     }
@@ -219,8 +239,7 @@ impl<'a> Use<'a> {
             ..PolicyPlacement::default()
         };
         let of_set = |(set, out): &(&str, BTreeSet<String>)| {
-            let selected = self.selected.iter().flatten().flat_map(|it| &it.clusters);
-            let names: BTreeSet<&str> = selected.map(AsRef::as_ref).collect();
+            let names: BTreeSet<&str> = self.selected.iter().flat_map(Chosen::clusters).collect();
             let exclusion = |cluster: &str| ExcludedCluster {
                 cluster_name: cluster.to_owned(),
                 ..ExcludedCluster::default()
@@ -250,14 +269,11 @@ pub fn is_rule(reference: &PlacementSubject) -> bool {
     reference.api_group == APPS_GROUP && reference.kind == "PlacementRule"
 }
 
-/// Reads the decisions of a PlacementRule as one group without a name.
-pub fn rule_groups(rule: &PlacementRule) -> Vec<Group> {
+/// Reads the decisions of a PlacementRule as one group without a name. All of them are in one object.
+pub fn chosen_by_rule(rule: &PlacementRule) -> Chosen {
     let decisions = rule.status.iter().flat_map(|status| &status.decisions);
-    vec![Group::new(
-        "",
-        0,
-        decisions.map(|it| it.cluster_name.as_str()),
-    )]
+    let clusters = decisions.map(|it| it.cluster_name.as_str());
+    Chosen::from(vec![Group::new("", 0, clusters)])
 }
 
 /// True if a set lists a policy.
@@ -298,7 +314,7 @@ fn groups(uses: &[Use<'_>]) -> Vec<BoundGroup> {
     for ((placement, _), uses) in &placements {
         // All of them name the same placement, so that they have the same groups.
         let selected = uses.first().and_then(|one| one.selected.as_ref());
-        for group in selected.into_iter().flatten() {
+        for group in selected.into_iter().flat_map(|chosen| &chosen.groups) {
             let is_selected = |cluster: &&Arc<str>| uses.iter().any(|it| it.is_selected(cluster));
             let clusters: Vec<Arc<str>> = group
                 .clusters

@@ -9,7 +9,7 @@ use bellwether_api::policy::{
     ClusterCompliance, ComplianceState, Policy, RolloutStatus, TemplateDetails,
 };
 use bellwether_placement::rollout::{
-    Decision, GroupKey, Input, Reason, Spent, UnsetConcurrency, VersionState, Wait, round,
+    Decision, GroupKey, Hold, Input, Reason, Spent, UnsetConcurrency, VersionState, Wait, round,
 };
 use jiff::Timestamp;
 
@@ -82,7 +82,7 @@ impl Report {
     pub fn is_paused(&self) -> bool {
         let mut clusters = self.clusters();
         clusters.any(|it| match &it.reason {
-            Reason::Waits(wait) => matches!(**wait, Wait::Held(_)),
+            Reason::Waits(wait) => matches!(**wait, Wait::Held(Hold::Paused | Hold::Aborted)),
             _ => false,
         })
     }
@@ -181,7 +181,7 @@ fn decide(
     let groups = bound.rollout_groups();
     let input = Input {
         unset_concurrency: UnsetConcurrency::One,
-        hold: mode.hold.filter(|_| mode.is_progressive),
+        hold: bound.hold(mode),
         ..Input::new(&strategy, &groups, &[], now)
     };
     let standing = |cluster: &Arc<str>| {

@@ -238,7 +238,7 @@ fn decide(
     let groups = if tracks.is_empty() { &[] } else { &groups[..] };
     let input = Input {
         unset_concurrency: UnsetConcurrency::One,
-        hold: mode.hold.filter(|_| mode.is_progressive),
+        hold: observed.bound.hold(mode),
         ..Input::new(&strategy, groups, &[], now)
     };
     // Tracks are in the order of the groups, and each cluster is in one of them.

@@ -39,6 +39,7 @@ use bellwether_placement::rollout::{
 use jiff::Timestamp;
 
 use crate::Programs;
+pub use bellwether_placement::rollout::Chosen;
 use control::Control;
 pub use memo::Memo;
 use report::Report;
@@ -46,15 +47,6 @@ use summary::Findings;
 use tally::Tally;
 pub use tally::{ChangedWorks, Counted, count_changes};
 use wanted::Wanted;
-
-/// What a placement has chosen.
-#[derive(Debug, Clone, Default)]
-pub struct Chosen {
-    /// The clusters, in their groups.
-    pub groups: Vec<Group>,
-    /// How many clusters the placement says that it has chosen.
-    pub selected: i64,
-}
 
 /// Everything that a decision about a replica set looks at.
 pub struct Observed<'a> {
@@ -322,14 +314,6 @@ fn works_by_cluster<'a>(observed: &Observed<'a>) -> Works<'a> {
     works
 }
 
-impl Chosen {
-    /// All clusters, group by group.
-    fn clusters(&self) -> impl Iterator<Item = &str> {
-        let clusters = self.groups.iter().flat_map(|group| &group.clusters);
-        clusters.map(AsRef::as_ref)
-    }
-}
-
 /// One placement of a replica set.
 struct Rollout<'a> {
     observed: &'a Observed<'a>,
@@ -349,7 +333,7 @@ impl<'a> Rollout<'a> {
         let groups = self.own_groups(ceded.is_empty());
         let gone = self.gone(works);
         let input = Input {
-            hold: self.control.hold,
+            hold: self.control.hold.or(self.chosen.hold(strategy.kind)),
             ..Input::new(&strategy, &groups, &gone, now)
         };
         let mut current = BTreeMap::new();

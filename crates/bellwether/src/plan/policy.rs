@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use bellwether_api::policy::{PlacementBinding, PlacementRule, Policy, PolicySet};
-use bellwether_placement::rollout::Group;
-use bellwether_policy::binding::{Bindings, Bound, is_rule, resolve, rule_groups};
+use bellwether_placement::rollout::Chosen;
+use bellwether_policy::binding::{Bindings, Bound, chosen_by_rule, is_rule, resolve};
 use kube::Api;
 use kube::api::ListParams;
 use serde::de::DeserializeOwned;
@@ -39,10 +39,10 @@ pub(super) async fn bound(world: &World<'_>, policy: &Policy) -> anyhow::Result<
             None
         },
     });
-    let mut selected: HashMap<String, Vec<Group>> = HashMap::new();
+    let mut selected: HashMap<String, Chosen> = HashMap::new();
     for placement in named.into_inner() {
         let groups = super::groups(world, namespace, &placement).await?;
-        selected.insert(placement, groups);
+        selected.insert(placement, Chosen::from(groups));
     }
     let bound = resolve(&Bindings {
         policy: name,
@@ -53,7 +53,7 @@ pub(super) async fn bound(world: &World<'_>, policy: &Policy) -> anyhow::Result<
                 let mut rules = rules.iter();
                 let rule =
                     rules.find(|it| it.metadata.name.as_deref() == Some(&*reference.name))?;
-                return Some(rule_groups(rule));
+                return Some(chosen_by_rule(rule));
             }
             selected.get(&reference.name).cloned()
         },

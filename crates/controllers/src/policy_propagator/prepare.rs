@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bellwether_api::policy::{PlacementSubject, Policy};
-use bellwether_placement::rollout::Group;
-use bellwether_policy::binding::{Bindings, Bound, is_rule, resolve, rule_groups};
+use bellwether_placement::rollout::Chosen;
+use bellwether_policy::binding::{Bindings, Bound, chosen_by_rule, is_rule, resolve};
 use bellwether_policy::propagation::{Blueprint, Version, awaited_sets};
 use bellwether_policy::rollout::Mode;
 use bellwether_runtime::ObjectKey;
@@ -112,11 +112,7 @@ impl Propagator {
     }
 
     /// What a placement selects; nothing if it does not exist.
-    pub(super) fn selected(
-        &self,
-        namespace: &str,
-        reference: &PlacementSubject,
-    ) -> Option<Vec<Group>> {
+    pub(super) fn selected(&self, namespace: &str, reference: &PlacementSubject) -> Option<Chosen> {
         selected(&self.sources, namespace, reference)
     }
 }
@@ -126,14 +122,14 @@ pub(super) fn selected(
     sources: &super::Sources,
     namespace: &str,
     reference: &PlacementSubject,
-) -> Option<Vec<Group>> {
+) -> Option<Chosen> {
     let key = ObjectKey::new(namespace, &reference.name);
     if is_rule(reference) {
-        return sources.rules.get(&key).map(|rule| rule_groups(&rule));
+        return sources.rules.get(&key).map(|rule| chosen_by_rule(&rule));
     }
-    sources.placements.get(&key)?;
+    let placement = sources.placements.get(&key)?;
     let decisions = sources.decisions.in_namespace(namespace);
     let own = decisions.iter().map(AsRef::as_ref);
     let own = own.filter(|it| placement_of(it) == Some(reference.name.as_str()));
-    Some(Group::from_decisions(own))
+    Some(Chosen::of(&placement, own))
 }

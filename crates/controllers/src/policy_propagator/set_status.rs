@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bellwether_api::policy::names::{POLICY_SET, reason};
 use bellwether_api::policy::{GROUP, Policy, PolicySet, PolicySetPlacement, PolicySetStatus};
+use bellwether_placement::rollout::Chosen;
 use bellwether_policy::binding::is_rule;
 use bellwether_policy::propagation::Replica;
 use bellwether_policy::status::{Member, MemberState, SetObserved, SetTally};
@@ -283,8 +284,8 @@ impl Statuses {
                 placement_rule: name.filter(|_| is_rule),
                 ..PolicySetPlacement::default()
             });
-            let groups = found.into_iter().flatten();
-            clusters.extend(groups.flat_map(|it| it.clusters).map(|it| it.to_string()));
+            let chosen = found.iter().flat_map(Chosen::clusters);
+            clusters.extend(chosen.map(ToOwned::to_owned));
         }
         (placements, clusters)
     }

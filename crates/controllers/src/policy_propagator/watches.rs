@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bellwether_api::cluster::names::label as cluster_label;
-use bellwether_api::cluster::{ManagedCluster, PlacementDecision};
+use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::meta::ObjectMeta;
 use bellwether_api::policy::names::label;
 use bellwether_api::policy::{GROUP, PlacementBinding, Policy, PolicySet};
@@ -151,8 +151,11 @@ fn placements(sources: &Sources, triggers: &Triggers) {
     };
     let renew = concern(false);
     sources.placements.subscribe(move |change| {
-        // Its decisions are other objects.
-        if change.old.is_none() || change.new.is_none() {
+        let is_same = match (change.old, change.new) {
+            (Some(old), Some(new)) => says_the_same(old, new),
+            _ => false,
+        };
+        if !is_same {
             renew(&change.key.namespace, &change.key.name);
         }
     });
@@ -167,6 +170,15 @@ fn placements(sources: &Sources, triggers: &Triggers) {
     let renew = concern(true);
     let rules = &sources.rules;
     rules.subscribe(move |change| renew(&change.key.namespace, &change.key.name));
+}
+
+/// True if two states of a placement expect the same decisions, which are other objects.
+fn says_the_same(old: &Placement, new: &Placement) -> bool {
+    let expected = |placement: &Placement| {
+        let status = placement.status.as_ref();
+        status.map(|it| (it.number_of_selected_clusters, it.decision_groups.clone()))
+    };
+    expected(old) == expected(new) && old.metadata.annotations == new.metadata.annotations
 }
 
 /// The placement that a decision belongs to.

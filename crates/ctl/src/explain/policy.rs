@@ -12,8 +12,8 @@ use bellwether_api::policy::{
 };
 use bellwether_json::time::format_time;
 use bellwether_kinds::human;
-use bellwether_placement::rollout::{Group, Reason, Wait};
-use bellwether_policy::binding::{Bindings, Bound, is_rule, resolve, rule_groups};
+use bellwether_placement::rollout::{Chosen, Hold, Reason, Wait};
+use bellwether_policy::binding::{Bindings, Bound, chosen_by_rule, is_rule, resolve};
 use bellwether_policy::report::{ClusterReport, GroupReport, Report};
 use bellwether_runtime::{Cache, Selection};
 use jiff::Timestamp;
@@ -70,14 +70,14 @@ pub async fn read_policy(source: Source<'_>, name: &str) -> Result<PolicySnapsho
     )?;
     let bindings: Vec<Arc<PlacementBinding>> = bindings.into_iter().map(Arc::new).collect();
     let sets: Vec<Arc<PolicySet>> = sets.into_iter().map(Arc::new).collect();
-    let mut selected: HashMap<(String, String), Vec<Group>> = HashMap::new();
+    let mut selected: HashMap<(String, String), Chosen> = HashMap::new();
     for binding in &bindings {
         let reference = &binding.placement_ref;
         let key = (reference.kind.clone(), reference.name.clone());
         if !selected.contains_key(&key)
-            && let Some(groups) = groups(client, namespace, reference).await?
+            && let Some(chosen) = chosen(client, namespace, reference).await?
         {
-            selected.insert(key, groups);
+            selected.insert(key, chosen);
         }
     }
     let bound = resolve(&Bindings {
@@ -105,23 +105,24 @@ pub async fn read_policy(source: Source<'_>, name: &str) -> Result<PolicySnapsho
 }
 
 /// What a placement selects; nothing if it does not exist.
-async fn groups(
+async fn chosen(
     client: &Client,
     namespace: &str,
     reference: &PlacementSubject,
-) -> Result<Option<Vec<Group>>, Error> {
+) -> Result<Option<Chosen>, Error> {
     if is_rule(reference) {
         let rules: Api<PlacementRule> = Api::namespaced(client.clone(), namespace);
         let rule = find(&rules, &reference.name).await?;
-        return Ok(rule.map(|rule| rule_groups(&rule)));
+        return Ok(rule.map(|rule| chosen_by_rule(&rule)));
     }
     let placements: Api<Placement> = Api::namespaced(client.clone(), namespace);
-    if find(&placements, &reference.name).await?.is_none() {
+    let Some(placement) = find(&placements, &reference.name).await? else {
         return Ok(None);
-    }
+    };
     let decisions: Api<PlacementDecision> = Api::namespaced(client.clone(), namespace);
     let own = ListParams::default().labels(&format!("{PLACEMENT}={}", reference.name));
-    Ok(Some(Group::from_decisions(&decisions.list(&own).await?)))
+    let decisions = decisions.list(&own).await?;
+    Ok(Some(Chosen::of(&placement, &decisions)))
 }
 
 impl PolicySnapshot {
@@ -402,10 +403,24 @@ impl PolicySnapshot {
                     vec![format!("bellwether why {} {object}", blocker.cluster)]
                 }
                 Wait::Budget(_) => self.next(),
-                Wait::Held(_) => vec![format!("bellwether rollout resume {object}")],
+                Wait::Held(Hold::Unsettled) => self.decisions(),
+                Wait::Held(Hold::Paused | Hold::Aborted) => {
+                    vec![format!("bellwether rollout resume {object}")]
+                }
             },
             _ => vec![replica],
         }
+    }
+
+    /// Commands that show what placements have decided that have not written all of it.
+    fn decisions(&self) -> Vec<String> {
+        let unsettled = self.bound.unsettled.iter();
+        let namespace = self.namespace();
+        unsettled
+            .map(|it| {
+                format!("bellwether get placementdecisions -n {namespace} -l {PLACEMENT}={it}")
+            })
+            .collect()
     }
 
     /// The page of `why` for all clusters.

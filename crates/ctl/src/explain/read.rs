@@ -10,7 +10,6 @@ use bellwether_api::cluster::{ManagedCluster, Placement, PlacementDecision};
 use bellwether_api::multicluster::Work;
 use bellwether_api::work::names::label::REPLICA_SET;
 use bellwether_api::work::{ManifestWork, ManifestWorkReplicaSet};
-use bellwether_placement::rollout::Group;
 use bellwether_runtime::{Cache, Selection};
 use bellwether_work::replica_set::report::{PlacementReport, Step};
 use bellwether_work::replica_set::{Chosen, owner_label};
@@ -151,15 +150,12 @@ async fn chosen(
         .map(|it| it.name.as_str())
         .collect();
     for name in names {
-        if find(&placements, name).await?.is_none() {
+        let Some(placement) = find(&placements, name).await? else {
             continue;
-        }
+        };
         let own = ListParams::default().labels(&format!("{PLACEMENT}={name}"));
         let written = decisions.list(&own).await?;
-        let groups = Group::from_decisions(&written);
-        let selected: usize = groups.iter().map(|group| group.clusters.len()).sum();
-        let selected = i64::try_from(selected).unwrap_or(i64::MAX);
-        found.insert(name.to_owned(), Chosen { groups, selected });
+        found.insert(name.to_owned(), Chosen::of(&placement, &written));
     }
     Ok(found)
 }

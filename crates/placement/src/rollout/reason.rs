@@ -50,13 +50,15 @@ pub enum Reason {
     Queued,
 }
 
-/// Why nothing new starts although the strategy would allow it: a person decided so.
+/// Why nothing new starts although the strategy would allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// Until the rollout is resumed.
     Paused,
     /// Until the content that is rolled out changes.
     Aborted,
+    /// Until all decisions of the placement are there. Nobody decided so.
+    Unsettled,
 }
 
 impl fmt::Display for Hold {
@@ -64,6 +66,7 @@ impl fmt::Display for Hold {
         formatter.write_str(match self {
             Self::Paused => "the rollout is paused",
             Self::Aborted => "the rollout is aborted",
+            Self::Unsettled => "the placement has not written all of its decisions",
         })
     }
 }
@@ -71,7 +74,7 @@ impl fmt::Display for Hold {
 /// What clusters wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing starts any more: a person decided so.
+    /// Nothing starts for now: a person decided so, or the placement is not ready.
     Held(Hold),
     /// Nothing starts any more: more clusters failed than tolerated.
     Budget(Spent),

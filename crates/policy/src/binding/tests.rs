@@ -25,12 +25,16 @@ fn bound(bindings: &[Value], sets: &[Value]) -> Bound {
                 .cloned()
         },
         selected: &|reference| match (reference.kind.as_str(), reference.name.as_str()) {
-            ("Placement", "all") => Some(vec![
+            ("Placement", "all") => Some(Chosen::from(vec![
                 Group::new("canary", 0, ["a"]),
                 Group::new("", 1, ["b", "c"]),
-            ]),
-            ("Placement", "one") => Some(vec![Group::new("canary", 0, ["b"])]),
-            ("PlacementRule", "old") => Some(vec![Group::new("", 0, ["d"])]),
+            ])),
+            ("Placement", "one") => Some(Chosen::from(vec![Group::new("canary", 0, ["b"])])),
+            ("Placement", "late") => Some(Chosen {
+                groups: vec![Group::new("", 1, ["e"])],
+                ..Chosen::default()
+            }),
+            ("PlacementRule", "old") => Some(Chosen::from(vec![Group::new("", 0, ["d"])])),
             _ => None,
         },
     })
@@ -200,4 +204,16 @@ fn a_set_binds_its_policies_except_where_it_excludes_clusters() {
         "all:canary0=a all:1=c one:canary2=b",
         "b1/all/-/set(b) b2/one/-/-()",
     );
+}
+
+#[test]
+fn placements_whose_decisions_are_incomplete_are_named_unless_they_only_override() {
+    let none = json!({});
+    let late = binding("b1", "late", LIMITS, &none);
+    let all = binding("b2", "all", LIMITS, &none);
+    let found = bound(&[late, all.clone()], &[]);
+    assert_eq!(found.unsettled, ["late".to_owned()].into());
+    let only_override = binding("b1", "late", LIMITS, &restricted());
+    let found = bound(&[only_override, all], &[]);
+    assert!(found.unsettled.is_empty());
 }

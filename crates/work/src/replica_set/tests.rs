@@ -21,12 +21,7 @@ fn set(strategy: Value) -> ManifestWorkReplicaSet {
 }
 
 fn chosen(clusters: &[&str]) -> BTreeMap<String, Chosen> {
-    let group = Group::new("", 0, clusters.iter().copied());
-    let selected = i64::try_from(clusters.len()).unwrap();
-    let chosen = Chosen {
-        groups: vec![group],
-        selected,
-    };
+    let chosen = Chosen::from(vec![Group::new("", 0, clusters.iter().copied())]);
     BTreeMap::from([("p".to_owned(), chosen)])
 }
 
@@ -97,6 +92,22 @@ fn said<'a>(plan: &'a Plan, name: &str) -> (&'a str, &'a str, &'a str) {
     let status = plan.status.as_ref().unwrap();
     let found = crate::lifecycle::find(&status.conditions, name).unwrap();
     (&found.status, &found.reason, &found.message)
+}
+
+#[test]
+fn no_cluster_starts_before_all_decisions_of_the_placement_are_there() {
+    let mut placements = chosen(&["a", "b"]);
+    let late = placements.get_mut("p").unwrap();
+    late.groups[0].key.index = 1;
+    (late.selected, late.is_settled) = (3, false);
+    let per_group = set(json!({"type": "ProgressivePerGroup"}));
+    assert_eq!(clusters(&look(&per_group, &placements, &[])), [""; 0]);
+    let at_once = set(json!({"type": "All"}));
+    assert_eq!(clusters(&look(&at_once, &placements, &[])), ["a", "b"]);
+    let settled = placements.get_mut("p").unwrap();
+    settled.groups.insert(0, Group::new("", 0, ["canary"]));
+    settled.is_settled = true;
+    assert_eq!(clusters(&look(&per_group, &placements, &[])), ["canary"]);
 }
 
 #[test]

@@ -156,6 +156,8 @@ impl RolloutSnapshot {
                 let reason = match hold {
                     Hold::Paused => event::ROLLOUT_PAUSED,
                     Hold::Aborted => event::ROLLOUT_ABORTED,
+                    // Nobody asked for it, and it is over in a moment.
+                    Hold::Unsettled => return None,
                 };
                 let message = format!("{hold}: no further cluster starts");
                 Some(normal(reason, message))

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use bellwether_placement::rollout::Group;
 use bellwether_policy::binding::BoundGroup;
 
 use super::*;

@@ -93,6 +93,57 @@ fn a_paused_rollout_releases_nobody_and_goes_on_when_it_is_resumed() {
     check(&mut world, "Progressing: a Succeeded, b Progressing");
 }
 
+#[test]
+fn nobody_is_released_before_all_decisions_of_the_placement_are_there() {
+    let strategy = json!({"type": "ProgressivePerGroup"});
+    let mut world = World::new("enforce", &strategy, &[&["canary"], &["b", "c"]]);
+    // The decisions of the first group come last.
+    let canary = std::mem::take(&mut world.groups[0].clusters);
+    world.is_unsettled = true;
+    check(&mut world, "Progressing: b ToApply, c ToApply");
+    assert_eq!(world.enforcing(), [""; 0]);
+    let plan = world.plan();
+    assert_eq!((plan.wake_at, plan.problem), (None, None));
+    world.groups[0].clusters = canary;
+    check(
+        &mut world,
+        "Progressing: b ToApply, c ToApply, canary ToApply",
+    );
+    world.is_unsettled = false;
+    check(
+        &mut world,
+        "Progressing: b ToApply, c ToApply, canary Progressing",
+    );
+    // A cluster joins the canaries while the others enforce: they go on, and nobody new is released.
+    world.report("canary", Compliant);
+    check(
+        &mut world,
+        "Progressing: b Progressing, c Progressing, canary Succeeded",
+    );
+    world.is_unsettled = true;
+    world.groups[1].clusters.push("d".into());
+    world.report("b", Compliant);
+    check(
+        &mut world,
+        "Progressing: b Succeeded, c Progressing, canary Succeeded, d ToApply",
+    );
+    let joined = world.groups[1].clusters.pop().unwrap();
+    world.groups[0].clusters.push(joined);
+    world.is_unsettled = false;
+    check(
+        &mut world,
+        "Progressing: b Succeeded, c Progressing, canary Succeeded, d Progressing",
+    );
+}
+
+#[test]
+fn a_policy_for_all_clusters_at_once_does_not_wait_for_decisions() {
+    let mut world = World::new("enforce", &json!({"type": "All"}), &[&["a"]]);
+    world.is_unsettled = true;
+    check(&mut world, "Progressing: a Progressing");
+    assert_eq!(world.enforcing(), ["a"]);
+}
+
 /// A policy whose templates are these kinds.
 fn of_kinds(kinds: &[&str]) -> World {
     let mut world = World::new("enforce", &one_by_one(), &[&["a", "b"]]);

@@ -20,6 +20,8 @@ pub(super) struct World {
     pub(super) root: Policy,
     pub(super) replicas: BTreeMap<Arc<str>, Policy>,
     pub(super) groups: Vec<Group>,
+    /// True while not all decisions of the placement have been seen.
+    pub(super) is_unsettled: bool,
     pub(super) refused: BTreeMap<Arc<str>, String>,
     /// What hub templates give clusters that differ from the others.
     pub(super) own: BTreeMap<Arc<str>, i64>,
@@ -53,6 +55,7 @@ impl World {
             groups: groups
                 .map(|(clusters, index)| Group::new("", index, clusters.iter().copied()))
                 .collect(),
+            is_unsettled: false,
             refused: BTreeMap::new(),
             own: BTreeMap::new(),
             overrides: BTreeMap::new(),
@@ -91,9 +94,11 @@ impl World {
             index: group.key.index,
             group: group.clone(),
         };
+        let unsettled = self.is_unsettled.then_some("everywhere");
         Bound {
             groups: self.groups.iter().map(group).collect(),
             overrides: self.overrides.clone(),
+            unsettled: unsettled.map(ToOwned::to_owned).into_iter().collect(),
             ..Bound::default()
         }
     }
