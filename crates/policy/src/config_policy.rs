@@ -20,6 +20,7 @@ pub(crate) mod namespaces;
 mod object;
 mod prune;
 mod raw;
+mod redaction;
 mod schedule;
 mod secrets;
 #[cfg(test)]

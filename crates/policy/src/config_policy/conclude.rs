@@ -7,10 +7,12 @@ use bellwether_api::policy::{
 };
 use bellwether_template::World;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::custom_message;
 use super::evaluation::Evaluation;
 use super::message::Summary;
+use super::object::ObservedObject;
 use super::reason;
 
 /// Entries that a history keeps.
@@ -59,6 +61,8 @@ impl Evaluation {
             status: before.clone(),
             now,
             world,
+            observed: std::mem::take(&mut self.observed),
+            is_over: false,
             reports: Vec::new(),
         };
         if let Some(end) = &self.early_end {
@@ -90,6 +94,7 @@ impl Evaluation {
             orphans.retain(|old| !related.iter().any(|new| new.object == old.object));
         }
         reporter.status.related_objects = related;
+        reporter.is_over = true;
         reporter.report(is_news);
         Conclusion {
             reports: reporter.reports,
@@ -112,6 +117,8 @@ pub(crate) fn cleanup_failed(
         policy,
         now,
         world,
+        observed: Vec::new(),
+        is_over: true,
         reports: Vec::new(),
     };
     let is_news = reporter.set_only(&Summary {
@@ -167,6 +174,10 @@ struct Reporter<'r> {
     status: ConfigurationPolicyStatus,
     now: Timestamp,
     world: &'r World<'r>,
+    /// The objects that messages may show.
+    observed: Vec<ObservedObject>,
+    /// True once everything has been repaired that is to be.
+    is_over: bool,
     reports: Vec<Report>,
 }
 
@@ -197,6 +208,8 @@ impl Reporter<'_> {
             status: self.status.clone(),
             now: self.now,
             world: self.world,
+            observed: Vec::new(),
+            is_over: false,
             reports: Vec::new(),
         }
     }
@@ -299,6 +312,7 @@ impl Reporter<'_> {
         let message = shortened(custom_message::message(
             &self.policy,
             &self.status,
+            &self.objects(),
             self.world,
         ));
         let last = self.status.history.first();
@@ -320,6 +334,20 @@ impl Reporter<'_> {
             message,
             is_news,
         });
+    }
+
+    /// The objects as they are at this moment.
+    fn objects(&self) -> Vec<&Value> {
+        let objects = self.observed.iter();
+        objects
+            .filter_map(|it| {
+                if self.is_over {
+                    it.left.as_ref()
+                } else {
+                    it.found.as_ref()
+                }
+            })
+            .collect()
     }
 
     /// When the next report is made.

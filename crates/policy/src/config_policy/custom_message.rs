@@ -13,10 +13,12 @@ const NAME: &str = "custom-msg";
 /// Functions of sprig that read the environment of the process.
 const RISKY: [&str; 2] = ["env", "expandenv"];
 
-/// The message that a status is reported with.
+/// The message that a status is reported with. `objects` are those that it speaks of, without what nobody may
+/// read.
 pub(super) fn message(
     policy: &ConfigurationPolicy,
     status: &ConfigurationPolicyStatus,
+    objects: &[&Value],
     world: &World<'_>,
 ) -> String {
     let default = default_message(status);
@@ -32,7 +34,12 @@ pub(super) fn message(
     let Some(template) = custom.filter(|custom| !custom.is_empty()) else {
         return default;
     };
-    match rendered(template, policy, status, &default, world) {
+    match rendered(
+        template,
+        &described(policy, status, objects),
+        &default,
+        world,
+    ) {
         Err(error) => {
             let what = match error.phase() {
                 Phase::Parse => "failed to parse custom template",
@@ -68,17 +75,43 @@ fn default_message(status: &ConfigurationPolicyStatus) -> String {
     message
 }
 
-fn rendered(
-    template: &str,
+/// The policy with its status, as templates see it: related objects are whole, as far as they are known.
+fn described(
     policy: &ConfigurationPolicy,
     status: &ConfigurationPolicyStatus,
+    objects: &[&Value],
+) -> Value {
+    let mut policy = serde_json::to_value(policy).unwrap_or(Value::Null);
+    policy["status"] = serde_json::to_value(status).unwrap_or(Value::Null);
+    let related = policy["status"]["relatedObjects"].as_array_mut();
+    for entry in related.into_iter().flatten() {
+        let reference = &entry["object"];
+        let metadata = &reference["metadata"];
+        let is_it = |object: &&&Value| {
+            object["apiVersion"] == reference["apiVersion"]
+                && object["kind"] == reference["kind"]
+                && object["metadata"]["name"] == metadata["name"]
+                && object["metadata"]["namespace"] == metadata["namespace"]
+        };
+        let found = objects
+            .iter()
+            .find(is_it)
+            .map(|object| Value::clone(object));
+        if let Some(object) = found {
+            entry["object"] = object;
+        }
+    }
+    policy
+}
+
+fn rendered(
+    template: &str,
+    policy: &Value,
     default: &str,
     world: &World<'_>,
 ) -> Result<String, TemplateError> {
     let mut set = Set::new(Options::new(Functions::sprig().without(&RISKY)));
     set.add(NAME, template)?;
-    let mut policy = serde_json::to_value(policy).unwrap_or(Value::Null);
-    policy["status"] = serde_json::to_value(status).unwrap_or(Value::Null);
     let dot = json!({"DefaultMessage": default, "Policy": policy});
     let dot = GoValue::from_json_with(&dot, Numbers::Integers);
     let world = World {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::desired::{Stop, desired};
 use super::facts::{Facts, Need};
 use super::message::{Summary, add_related, related, summaries};
-use super::object::{ObjectResult, Target};
+use super::object::{ObjectResult, ObservedObject, Target};
 use super::raw;
 use super::{Finding, reason};
 use crate::template::{Keys, Side};
@@ -38,7 +38,7 @@ pub struct EvaluationOptions {
     pub has_full_diffs: bool,
     /// Never changes anything, whatever the policy says.
     pub is_inform: bool,
-    /// Hides what Secrets hold in errors and in logged differences.
+    /// Hides what Secrets hold, and what is made of it, in errors and in differences.
     pub hides_secrets: bool,
 }
 
@@ -49,6 +49,8 @@ pub(super) struct Situation<'s> {
     pub(super) namespace_selector: Option<&'s NamespaceSelector>,
     pub(super) is_enforced: bool,
     pub(super) resolves_templates: bool,
+    /// True if objects are kept for the message.
+    pub(super) keeps_objects: bool,
     pub(super) options: &'s EvaluationOptions,
     pub(super) facts: &'s Facts,
 }
@@ -81,6 +83,8 @@ pub struct Evaluation {
     pub(super) early_end: Option<EarlyEnd>,
     pub(super) results: Vec<Option<TemplateResult>>,
     pub(super) related: Vec<RelatedObject>,
+    /// The objects themselves, if the policy has a message of its own.
+    pub(super) observed: Vec<ObservedObject>,
     pub(super) errors: Vec<String>,
     pub(super) keeps_children: bool,
     diffs: Vec<String>,
@@ -97,6 +101,7 @@ impl Evaluation {
             early_end: None,
             results: Vec::new(),
             related: Vec::new(),
+            observed: Vec::new(),
             errors: Vec::new(),
             keeps_children: false,
             diffs: Vec::new(),
@@ -257,17 +262,18 @@ impl Evaluation {
                 .any(|template| Side::Hub.has_template(&template.object_definition.to_string()))
     }
 
-    /// An error as it is shown. Servers and templates quote the values that they do not like.
-    fn shown(&self, error: String, facts: &Facts) -> String {
-        if !self.options.hides_secrets || error.is_empty() {
-            return error;
+    /// A text as it is shown. Servers and templates quote the values that they do not like, and keys of
+    /// objects may be made of secrets.
+    fn shown(&self, text: String, facts: &Facts) -> String {
+        if !self.options.hides_secrets || text.is_empty() {
+            return text;
         }
         let mut secrets = facts.secrets().clone();
         if let Some(keys) = &self.options.keys {
             let spec = serde_json::to_string(&self.policy.spec).unwrap_or_default();
             secrets.add_encrypted(&spec, keys);
         }
-        secrets.hidden_in(&error)
+        secrets.hidden_in(&text)
     }
 
     fn resolves_templates(&self) -> bool {
@@ -295,6 +301,7 @@ impl Evaluation {
             is_enforced: self.is_enforced(),
             // The text of a raw list is resolved as a whole, and only once.
             resolves_templates: self.resolves_templates() && !has_raw,
+            keeps_objects: self.policy.spec.custom_message.is_some(),
             options: &self.options,
             facts,
         };
@@ -334,6 +341,14 @@ impl Evaluation {
                         finding.message = self.shown(message, facts);
                     }
                     result.error = result.error.map(|error| self.shown(error, facts));
+                    let properties = result
+                        .related
+                        .iter_mut()
+                        .filter_map(|it| it.properties.as_mut());
+                    for properties in properties {
+                        let diff = std::mem::take(&mut properties.diff);
+                        properties.diff = self.shown(diff, facts);
+                    }
                     results.push(result);
                 }
                 Err(more) => needs.extend(more),
@@ -356,6 +371,7 @@ impl Evaluation {
         for result in outcome.results {
             self.errors.extend(result.error);
             self.diffs.extend(result.logged_diff);
+            self.observed.extend(result.observed);
             for object in result.related {
                 add_related(&mut self.related, object);
             }

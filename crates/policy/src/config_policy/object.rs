@@ -9,6 +9,7 @@ use super::diff::{LOG_REDACTED, REDACTED, Recording, difference};
 use super::evaluation::Situation;
 use super::facts::{Need, Verb, Write, WriteError, WriteErrorKind, WriteOutcome};
 use super::message::related;
+use super::redaction::Redaction;
 use super::{Finding, duty, reason};
 use crate::template::{Answer, Question};
 
@@ -24,6 +25,17 @@ pub(super) struct ObjectResult {
     pub(super) error: Option<String>,
     /// A difference for the log.
     pub(super) logged_diff: Option<String>,
+    /// The objects themselves, if the message is to show them.
+    pub(super) observed: Vec<ObservedObject>,
+}
+
+/// An object before and after the evaluation.
+#[derive(Debug, Clone)]
+pub(super) struct ObservedObject {
+    /// As it was found; nothing if it did not exist.
+    pub(super) found: Option<Value>,
+    /// As it was left; nothing if it does not exist.
+    pub(super) left: Option<Value>,
 }
 
 /// One object of an object template.
@@ -39,6 +51,8 @@ pub(super) struct Target<'t> {
 #[derive(Default)]
 struct Seen {
     uid: String,
+    /// What the server made of a write.
+    written: Option<Value>,
     is_created: bool,
     diff: String,
     matches_after_dry_run: bool,
@@ -128,7 +142,11 @@ impl Target<'_> {
             // Definitions without a name are never enforced.
             return self.evaluate_one(name, false);
         }
-        Ok(self.unnamed(names, !objects.is_empty()))
+        let mut result = self.unnamed(names, !objects.is_empty());
+        for object in objects.iter().filter(is_match) {
+            self.observe(Some(object), self.kept(object), &mut result);
+        }
+        Ok(result)
     }
 
     fn failed_read(&self, names: Vec<String>, error: &str) -> ObjectResult {
@@ -205,7 +223,7 @@ impl Target<'_> {
             namespace: self.namespace().to_owned(),
             ..ObjectResult::default()
         };
-        let mut seen = None;
+        let mut seen: Option<Seen> = None;
         match (judge(rule, self.desired, live), live) {
             (Ok(Verdict::Forbidden), Some(live)) if is_enforced => {
                 self.delete(name, live, &mut result)?;
@@ -224,6 +242,13 @@ impl Target<'_> {
             }
             (_, None) => result.findings.push(Finding::new(true, reason::ABSENT)),
         }
+        let written = seen.as_mut().and_then(|seen| seen.written.take());
+        let is_deleted = |it: &Finding| it.reason == reason::DELETED;
+        let left = match result.findings.last() {
+            Some(last) if is_deleted(last) => None,
+            _ => written.or_else(|| self.kept(live?)),
+        };
+        self.observe(live, left, &mut result);
         let properties = seen.map(|seen| ObjectProperties {
             created_by_policy: Some(seen.is_created),
             uid: seen.uid,
@@ -235,6 +260,34 @@ impl Target<'_> {
             result.related = self.related(&result.names, last, properties.as_ref());
         }
         Ok(result)
+    }
+
+    /// The object, if the message is to show it.
+    fn kept(&self, object: &Value) -> Option<Value> {
+        self.situation.keeps_objects.then(|| object.clone())
+    }
+
+    /// Keeps an object for the message, without what nobody may read.
+    fn observe(&self, found: Option<&Value>, left: Option<Value>, result: &mut ObjectResult) {
+        if !self.situation.keeps_objects || (found.is_none() && left.is_none()) {
+            return;
+        }
+        let redaction = self.redaction();
+        let (mut found, mut left) = (found.cloned(), left);
+        for object in [&mut found, &mut left].into_iter().flatten() {
+            redaction.hide(object);
+        }
+        result.observed.push(ObservedObject { found, left });
+    }
+
+    /// What is hidden of the object wherever it is shown.
+    fn redaction(&self) -> Redaction {
+        let redaction = Redaction::of_kind(&self.kind.api_version, &self.kind.kind);
+        if !self.is_sensitive || !self.situation.options.hides_secrets {
+            return redaction;
+        }
+        let definition = &self.template.object_definition;
+        redaction.with_templates(self.situation.resolves_templates.then_some(definition))
     }
 
     /// How an object is named in errors.
@@ -287,6 +340,7 @@ impl Target<'_> {
                 result.findings.push(finding);
                 Ok(Some(Seen {
                     uid: uid(object),
+                    written: self.kept(object),
                     is_created: true,
                     ..Seen::default()
                 }))
@@ -424,6 +478,7 @@ impl Target<'_> {
         let identifier = self.identifier(name);
         match outcome {
             WriteOutcome::Done(object) => {
+                seen.written = self.kept(object);
                 let uid = uid(object);
                 if uid != seen.uid {
                     seen.uid = uid;
@@ -452,11 +507,6 @@ impl Target<'_> {
         }
     }
 
-    /// Whether the object, or what it is made of, is not for everybody.
-    fn holds_secrets(&self) -> bool {
-        self.is_sensitive || (self.kind.api_version == "v1" && self.kind.kind == "Secret")
-    }
-
     /// Records the difference where it is wanted.
     fn record(&self, live: &Value, after: &Value, seen: &mut Seen, result: &mut ObjectResult) {
         let record = self.template.record_diff.as_ref();
@@ -465,17 +515,21 @@ impl Target<'_> {
         } else {
             Recording::of(record, &self.kind.api_version, &self.kind.kind)
         };
+        let hides_secrets = self.situation.options.hides_secrets;
         let diff = || {
             let (mut live, mut after) = (live.clone(), after.clone());
             strip(&mut live);
             strip(&mut after);
+            if hides_secrets {
+                self.redaction().hide_both(&mut live, &mut after);
+            }
             difference(&live, &after, self.situation.options.has_full_diffs)
         };
         match recording {
             Recording::Nowhere => {}
             Recording::Redacted => REDACTED.clone_into(&mut seen.diff),
             Recording::InStatus => seen.diff = diff(),
-            Recording::Log if self.situation.options.hides_secrets && self.holds_secrets() => {
+            Recording::Log if hides_secrets && self.redaction().is_needed() => {
                 result.logged_diff = Some(LOG_REDACTED.to_owned());
             }
             Recording::Log => result.logged_diff = Some(diff()),

@@ -6,10 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::redaction::REDACTED;
 use crate::template::{Keys, PREFIX};
-
-/// What stands for a value.
-const REDACTED: &str = "(redacted)";
 
 /// Shorter values are replaced only where they stand in quotes: they may be part of any word.
 const SHORT: usize = 4;

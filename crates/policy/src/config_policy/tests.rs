@@ -1,5 +1,7 @@
 //! What is reported about objects, and what is written.
 
+mod shown;
+
 use bellwether_api::policy::ConfigurationPolicy;
 use bellwether_template::NOWHERE;
 use jiff::Timestamp;
@@ -40,10 +42,12 @@ impl OneObject {
 
     fn answer(&self, question: &Question) -> Answer {
         match question {
-            Question::Resource { kind, .. } if kind == "ConfigMap" => Answer::Resource(Resource {
-                name: "configmaps".to_owned(),
-                is_namespaced: true,
-            }),
+            Question::Resource { kind, .. } if matches!(kind.as_str(), "ConfigMap" | "Secret") => {
+                Answer::Resource(Resource {
+                    name: format!("{}s", kind.to_lowercase()),
+                    is_namespaced: true,
+                })
+            }
             Question::Resource { .. } => Answer::Nothing,
             Question::Object { name, .. } => match &self.live {
                 Some(live) if name == "c" => Answer::Object(live.clone()),
@@ -75,8 +79,12 @@ impl OneObject {
     }
 
     fn evaluate(&mut self, policy: &Value) -> Conclusion {
+        self.evaluate_with(policy, EvaluationOptions::default())
+    }
+
+    fn evaluate_with(&mut self, policy: &Value, options: EvaluationOptions) -> Conclusion {
         let policy: ConfigurationPolicy = serde_json::from_value(policy.clone()).unwrap();
-        let mut evaluation = Evaluation::new(policy, EvaluationOptions::default());
+        let mut evaluation = Evaluation::new(policy, options);
         let mut facts = Facts::default();
         while let Step::Needs(needs) = evaluation.step(&mut facts, &NOWHERE) {
             for need in needs {
