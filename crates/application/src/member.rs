@@ -5,8 +5,11 @@ mod asked;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use bellwether_api::meta;
 use bellwether_api::oam::names::{annotation, label};
-use bellwether_api::work::ManifestWork;
+use bellwether_api::work::names::{annotation as work_annotation, condition};
+use bellwether_api::work::{ManifestCondition, ManifestWork};
+use bellwether_apply::ObjectId;
 use bellwether_json::path::str_at;
 use serde_json::{Value, json};
 
@@ -15,7 +18,7 @@ use crate::dispatch::{DispatchError, describe};
 use crate::label::Manifest;
 use crate::path;
 use crate::resource_policy::{
-    Affect, GarbageCollectStrategy, Propagation, ResourcePolicies, UpdateOperation,
+    Affect, GarbageCollectStrategy, Occasion, Propagation, ResourcePolicies, UpdateOperation,
 };
 
 pub use self::asked::AskedFields;
@@ -89,6 +92,14 @@ pub fn work(
             "selectivelyOrphans": {"orphaningRules": left},
         });
     }
+    let kept = sent
+        .iter()
+        .filter(|it| keeps_deleted(it.object, policies))
+        .map(|it| object_id(it.object).to_string());
+    let kept: Vec<String> = kept.collect();
+    if !kept.is_empty() {
+        work["metadata"]["annotations"] = json!({work_annotation::KEEP_DELETED: kept.join(",")});
+    }
     if let Some(account) = app.annotations.get(annotation::SERVICE_ACCOUNT) {
         work["spec"]["executor"] = json!({"subject": {
             "type": "ServiceAccount",
@@ -96,6 +107,16 @@ pub fn work(
         }});
     }
     Ok(work)
+}
+
+/// Has annotations of a work removed that it no longer should have, when it is merged.
+pub fn drop_annotations(known: &ManifestWork, work: &mut Value) {
+    let key = work_annotation::KEEP_DELETED;
+    let annotations = known.metadata.annotations.as_ref();
+    let is_known = annotations.is_some_and(|all| all.contains_key(key));
+    if is_known && work["metadata"]["annotations"][key].is_null() {
+        work["metadata"]["annotations"][key] = Value::Null;
+    }
 }
 
 /// A work with these objects only, treated as they were.
@@ -130,19 +151,57 @@ fn is_left(object: &Value, policies: &ResourcePolicies) -> bool {
         || collect.propagation(object) == Some(Propagation::Orphan)
 }
 
-fn identifier(object: &Value) -> Value {
+/// Whether an object that others delete on the member stays deleted until the application changes.
+fn keeps_deleted(object: &Value, policies: &ResourcePolicies) -> bool {
+    let apply_once = &policies.apply_once;
+    let holds = apply_once.kept_fields(object, Occasion::StateKeep);
+    apply_once.keeps_everything() || holds.is_some()
+}
+
+/// True if others deleted an object on the member, and policies leave it so.
+pub fn is_left_deleted(work: &ManifestWork, object: &Value, policies: &ResourcePolicies) -> bool {
+    let is = |entry: &ManifestCondition, kind: &str, status: &str| {
+        let found = meta::condition(&entry.conditions, kind);
+        found.is_some_and(|found| found.status == status)
+    };
+    let id = object_id(object);
+    let manifests = work.status.iter().flat_map(|it| &it.resource_status);
+    let mut entries = manifests.flat_map(|it| &it.manifests);
+    keeps_deleted(object, policies)
+        && entries.any(|entry| {
+            let meta = &entry.resource_meta;
+            object["kind"] == meta.kind
+                && (&meta.group, &meta.namespace, &meta.name)
+                    == (&id.group, &id.namespace, &id.name)
+                && is(entry, condition::APPLIED, meta::TRUE)
+                && is(entry, condition::AVAILABLE, meta::FALSE)
+        })
+}
+
+fn object_id(object: &Value) -> ObjectId {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kind = object["kind"].as_str().unwrap_or_default();
-    let plural = match bellwether_kinds::find_kind(group, version, kind) {
+    let resource = match bellwether_kinds::find_kind(group, version, kind) {
         Some(resource) => resource.plural.to_owned(),
         None => format!("{}s", kind.to_lowercase()),
     };
+    let text = |field: &str| str_at(object, &["metadata", field]).unwrap_or_default();
+    ObjectId {
+        group: group.to_owned(),
+        resource,
+        namespace: text("namespace").to_owned(),
+        name: text("name").to_owned(),
+    }
+}
+
+fn identifier(object: &Value) -> Value {
+    let id = object_id(object);
     json!({
-        "group": group,
-        "resource": plural,
-        "name": object["metadata"]["name"],
-        "namespace": str_at(object, &["metadata", "namespace"]).unwrap_or_default(),
+        "group": id.group,
+        "resource": id.resource,
+        "name": id.name,
+        "namespace": id.namespace,
     })
 }
 
@@ -375,7 +434,6 @@ mod tests {
     use bellwether_api::oam::Application;
 
     use super::*;
-    use crate::definition::DefinitionKind;
 
     fn strategy_of(policies: impl Into<Value>) -> Result<Option<Value>, String> {
         let policies = policies.into();
@@ -390,6 +448,42 @@ mod tests {
         let mut rule = rule;
         rule["selector"] = json!({"resourceTypes": ["ConfigMap"]});
         json!([{"name": "p", "type": kind, "properties": {"enable": true, "rules": [rule]}}])
+    }
+
+    #[test]
+    fn works_name_objects_whose_deletion_is_kept() {
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "n"}});
+        let sent = [Sent {
+            object: &object,
+            fields: Vec::new(),
+        }];
+        let rule = |affect: &str| {
+            json!({"selector": {"resourceTypes": ["Deployment"]},
+                "strategy": {"path": ["spec.replicas"], "affect": affect}})
+        };
+        let kept = Some("deployments.apps n/web");
+        for (properties, expected) in [
+            (json!({"enable": true}), kept),
+            (json!({"enable": false}), None),
+            (
+                json!({"enable": true, "rules": [rule("onStateKeep")]}),
+                kept,
+            ),
+            (
+                json!({"enable": true, "rules": [{"selector": {"resourceTypes": ["Service"]}}]}),
+                None,
+            ),
+        ] {
+            let policy = json!([{"name": "once", "type": "apply-once", "properties": properties}]);
+            let app: Application = serde_json::from_value(
+                json!({"metadata": {"name": "a"}, "spec": {"components": [], "policies": policy}}),
+            )
+            .unwrap();
+            let policies = ResourcePolicies::of(&app).unwrap();
+            let work = work(&AppContext::new(&app, 1, ""), "far", &sent, &policies).unwrap();
+            let found = &work["metadata"]["annotations"][work_annotation::KEEP_DELETED];
+            assert_eq!(found.as_str(), expected, "{properties}");
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! How one manifest is treated: what the matching configurations of a work say together.
 
+use std::collections::BTreeMap;
+
+use bellwether_api::work::names::annotation;
 use bellwether_api::work::{
     ConditionRule, DeletePropagationPolicy, FeedbackRule, ManifestConfig, ManifestResourceMeta,
     ManifestWorkSpec, ResourceIdentifier, UpdateStrategy,
@@ -167,8 +170,38 @@ pub fn is_owned(spec: &ManifestWorkSpec, object: &ObjectId) -> bool {
     }
 }
 
+/// Whether an object that others deleted stays deleted until the work changes.
+pub fn keeps_deleted(annotations: Option<&BTreeMap<String, String>>, object: &ObjectId) -> bool {
+    let list = annotations.and_then(|all| all.get(annotation::KEEP_DELETED));
+    list.is_some_and(|list| {
+        let object = object.to_string();
+        list.split(',').any(|entry| entry.trim() == object)
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn deletions_of_objects_that_the_work_names_are_kept() {
+        let list = "deployments.apps shop/web, configmaps shop/settings";
+        let annotations = BTreeMap::from([(annotation::KEEP_DELETED.to_owned(), list.to_owned())]);
+        for (group, resource, name, expected) in [
+            ("apps", "deployments", "web", true),
+            ("", "configmaps", "settings", true),
+            ("", "configmaps", "web", false),
+            ("other", "deployments", "web", false),
+        ] {
+            let object = ObjectId {
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                namespace: "shop".to_owned(),
+                name: name.to_owned(),
+            };
+            assert_eq!(keeps_deleted(Some(&annotations), &object), expected);
+            assert!(!keeps_deleted(None, &object));
+        }
+    }
+
     use serde_json::{Value, json};
 
     use super::*;

@@ -33,6 +33,9 @@ pub mod annotation {
     /// On a ManifestWorkReplicaSet: clusters that failed before this time are tried again. On the
     /// works of such a cluster: when that happened.
     pub const ROLLOUT_RETRIED_AT: &str = "work.bellwether.dev/rollout-retried-at";
+    /// On a ManifestWork: objects that are not created again after others deleted them, until the work
+    /// changes, such as `deployments.apps shop/web,configmaps shop/settings`.
+    pub const KEEP_DELETED: &str = "work.bellwether.dev/keep-deleted";
     /// On an AppliedWork: since when its work is missing on the hub.
     pub const EVICTION_START: &str = "work.bellwether.dev/eviction-start-time";
 }

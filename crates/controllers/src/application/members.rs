@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::oam::TraitStage;
 use bellwether_api::oam::names::label;
 use bellwether_api::work::ManifestWork;
+use bellwether_application::dispatch;
 use bellwether_application::label::Manifest;
 use bellwether_application::member::{self, AskedFields, Sent};
-use bellwether_application::resource_policy::ResourcePolicies;
+use bellwether_application::resource_policy::{Occasion, ResourcePolicies};
 use bellwether_application::tracker;
 use bellwether_runtime::{ObjectKey, ensure};
 use serde_json::Value;
@@ -60,8 +61,11 @@ impl Pass<'_> {
                 })
                 .collect();
             self.check_owners(cluster, &key, &manifests)?;
-            let work = member::work(&self.appfile.context, cluster, &sent, self.policies)
+            let mut work = member::work(&self.appfile.context, cluster, &sent, self.policies)
                 .map_err(rejected)?;
+            if let Some(known) = &known {
+                member::drop_annotations(known, &mut work);
+            }
             ensure(&self.applications.hub.client, &work)
                 .await
                 .map_err(|error| explained(error, &work))?;
@@ -75,6 +79,14 @@ impl Pass<'_> {
                     .all(|manifest| workload.manifests.contains(&manifest.object))
             });
             for manifest in manifests.into_iter().filter(|_| is_observed) {
+                let is_kept_up = self.occasion == Occasion::StateKeep;
+                if is_kept_up && member::is_left_deleted(&known, &manifest.object, self.policies) {
+                    let text = dispatch::left_deleted(&manifest.object);
+                    let text = format!("on cluster {cluster}, {text}");
+                    let identity = tracker::identity_of(manifest);
+                    self.left_deleted.insert(identity, text);
+                    continue;
+                }
                 if let Some(live) = member::live(&known, &manifest.object) {
                     self.live.insert(tracker::identity_of(manifest), live);
                 }

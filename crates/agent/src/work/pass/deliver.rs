@@ -162,10 +162,16 @@ impl Pass<'_> {
         };
         let work = context.work;
         let known = slot.known.as_ref();
+        let annotations = work.work.metadata.annotations.as_ref();
         let target = Target {
             manifest: &mapped.manifest,
             strategy: &treatment.strategy,
-            drift: Drift::Undo,
+            drift: if options::keeps_deleted(annotations, &mapped.id) {
+                // No field is kept, only the deletion.
+                Drift::KeepFields(&[])
+            } else {
+                Drift::Undo
+            },
             ownership: Ownership::Reference {
                 owner: context.owner,
                 belongs: options::is_owned(&work.work.spec, &mapped.id),

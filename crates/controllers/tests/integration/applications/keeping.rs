@@ -5,6 +5,7 @@ use super::*;
 cases! {
     labels_that_others_took_away_are_put_back,
     apply_once_keeps_deletions_until_the_application_changes,
+    apply_once_keeps_deletions_on_members,
     apply_once_goes_by_field_and_occasion,
     an_object_is_created_again_if_a_fixed_field_differs,
     an_object_is_replaced_or_patched,
@@ -74,6 +75,37 @@ async fn apply_once_keeps_deletions_until_the_application_changes(fleet: &mut Fl
     assert_eq!(message_of(&told, "Ready"), "");
     fleet.delete(HUB, &app).await;
     fleet.until_gone(HUB, &map("one")).await;
+}
+
+async fn apply_once_keeps_deletions_on_members(fleet: &mut Fleet) {
+    start(fleet);
+    register_member(fleet).await;
+    let there = json!({"name": "there", "type": "topology", "properties": {"clusters": [MEMBER]}});
+    let once = json!({"name": "once", "type": "apply-once", "properties": {"enable": true}});
+    let components = json!([settings("one", "1"), settings("two", "2")]);
+    let app = app(json!({"components": components, "policies": [there, once]}));
+    fleet.create(HUB, app.clone()).await;
+    until_phase(fleet, &app, "running").await;
+    fleet.delete(MEMBER, &map("one")).await;
+    let told = until(fleet, &app, "it says what is missing", |app| {
+        let message = app["status"]["services"][0]["message"].as_str();
+        message.is_some_and(|it| it.contains("ConfigMap default/one was deleted by others"))
+    })
+    .await;
+    assert_eq!(told["status"]["status"], "running");
+    fleet.pass(5_000).await;
+    assert!(fleet.get(MEMBER, &map("one")).await.is_none());
+    let change = json!({"spec": {"components": [settings("one", "3"), settings("two", "2")]}});
+    fleet.merge(HUB, &app, change).await;
+    fleet.until_there(MEMBER, &map("one")).await;
+    let told = until_phase(fleet, &app, "running").await;
+    assert_eq!(message_of(&told, "Ready"), "");
+    // Without the policy it comes back.
+    let change = json!({"spec": {"policies": [there]}});
+    fleet.merge(HUB, &app, change).await;
+    until_phase(fleet, &app, "running").await;
+    fleet.delete(MEMBER, &map("two")).await;
+    fleet.until_there(MEMBER, &map("two")).await;
 }
 
 async fn apply_once_goes_by_field_and_occasion(fleet: &mut Fleet) {
