@@ -148,9 +148,9 @@ async fn a_candidate_that_may_not_follow_the_lease_says_so() {
         let answer = administrator.request::<serde_json::Value>(request.unwrap());
         answer.await.unwrap();
     };
-    let rule = serde_json::json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+    let few_verbs = serde_json::json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
         "verbs": ["get", "create", "update"]});
-    let role = serde_json::json!({"metadata": {"name": "few"}, "rules": [rule]});
+    let role = serde_json::json!({"metadata": {"name": "few"}, "rules": [few_verbs]});
     create("namespaces/kube-system/roles", role).await;
     let group = "rbac.authorization.k8s.io";
     let binding = serde_json::json!({"metadata": {"name": "few"},
