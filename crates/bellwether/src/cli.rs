@@ -178,7 +178,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::App(arguments) => complete(runtime()?, app::run(arguments)),
         Command::Ls(arguments) => complete(runtime()?, app::list(arguments)),
         Command::Logs(arguments) => complete(runtime()?, app::logs(arguments)),
-        Command::Show(arguments) => definitions::run_show(&arguments),
+        Command::Show(arguments) => complete(runtime()?, definitions::run_show(arguments)),
         Command::Workflow(arguments) => complete(runtime()?, workflow::run(arguments)),
         Command::Examples(arguments) => complete(runtime()?, examples::run(arguments)),
         Command::Completion(arguments) => completion::run(&arguments),
@@ -191,7 +191,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
             definitions::run_all(&arguments);
             Ok(())
         }
-        Command::Def(arguments) => definitions::run(arguments),
+        Command::Def(arguments) => complete(runtime()?, definitions::run(arguments)),
         Command::Render(arguments) => complete(runtime()?, render::run(arguments)),
         Command::Cue(arguments) => cue::run(arguments),
         Command::Helm(arguments) => helm::run(&arguments),

@@ -1,9 +1,12 @@
 //! `bellwether definitions` and `bellwether def …`: types of components, traits, policies and steps, for authors.
 
+mod types;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use bellwether_application::attributes;
 use bellwether_application::builtin;
 use bellwether_application::definition::{Definition, DefinitionKind};
 use bellwether_application::document::{Parameter, parameters};
@@ -12,6 +15,7 @@ use bellwether_json::yaml::{from_yaml, to_yaml};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
+use self::types::{Types, TypesArgs};
 use crate::cli::say;
 
 /// Print the built-in definitions as objects.
@@ -58,12 +62,14 @@ pub(crate) struct DefArgs {
 
 #[derive(Debug, Subcommand)]
 enum DefCommand {
-    /// List the built-in types.
+    /// List the types: built-in ones and those of the hub.
     #[command(after_help = "Example:\n  bellwether def list --type trait")]
     List {
         /// Only types of this kind: component, trait, policy or workflow-step.
         #[arg(long, value_parser = kind)]
         r#type: Option<DefinitionKind>,
+        #[command(flatten)]
+        types: TypesArgs,
     },
     /// Show what a type is for, its parameters, and an example.
     #[command(after_help = "Example:\n  bellwether def show gateway")]
@@ -98,10 +104,10 @@ fn kind(word: &str) -> Result<DefinitionKind, String> {
 }
 
 /// Runs a `def` command.
-pub(crate) fn run(arguments: DefArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(arguments: DefArgs) -> anyhow::Result<()> {
     match arguments.command {
-        DefCommand::List { r#type } => list(r#type),
-        DefCommand::Show(arguments) => run_show(&arguments)?,
+        DefCommand::List { r#type, types } => say(&list(r#type, &types.read().await)),
+        DefCommand::Show(arguments) => run_show(arguments).await?,
         DefCommand::Vet { files } => vet(&files)?,
         DefCommand::Render { file } => say(to_yaml(&read_cue(&file)?).trim_end()),
         DefCommand::Init { name, r#type } => say(skeleton(&name, r#type).trim_end()),
@@ -112,16 +118,25 @@ pub(crate) fn run(arguments: DefArgs) -> anyhow::Result<()> {
 /// Which type is shown.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The name of a built-in type, or a definition file.
+    /// The name of a type, or a definition file.
     name: String,
     /// The kind, where two kinds have a type of that name.
     #[arg(long, value_parser = kind)]
     r#type: Option<DefinitionKind>,
+    #[command(flatten)]
+    types: TypesArgs,
 }
 
 /// Shows what a type is for.
-pub(crate) fn run_show(arguments: &ShowArgs) -> anyhow::Result<()> {
-    say(show(&arguments.name, arguments.r#type)?.trim_end());
+pub(crate) async fn run_show(arguments: ShowArgs) -> anyhow::Result<()> {
+    let path = Path::new(&arguments.name);
+    let text = if path.extension().is_some() && path.exists() {
+        show_file(path)?
+    } else {
+        let types = arguments.types.read().await;
+        show(&arguments.name, arguments.r#type, &types)?
+    };
+    say(text.trim_end());
     Ok(())
 }
 
@@ -132,46 +147,45 @@ fn description(definition: &Definition) -> &str {
         .unwrap_or_default()
 }
 
-fn list(wanted: Option<DefinitionKind>) {
-    let mut lines = vec![format!("{:<14} {:<28} DESCRIPTION", "TYPE", "NAME")];
-    for source in builtin::sources().filter(|source| wanted.is_none_or(|kind| kind == source.kind))
-    {
-        if let Some(definition) = builtin::find(source.kind, source.name) {
-            lines.push(format!(
-                "{:<14} {:<28} {}",
-                source.kind.word(),
-                source.name,
-                description(&definition)
-            ));
-        }
-    }
-    say(&lines.join("\n"));
+fn list(wanted: Option<DefinitionKind>, types: &Types) -> String {
+    let row = |kind: &str, name: &str, origin: &str, text: &str| {
+        format!("{kind:<14} {name:<28} {origin:<14} {text}")
+    };
+    let mut lines = vec![row("TYPE", "NAME", "FROM", "DESCRIPTION")];
+    lines.extend(types.of(wanted).map(|found| {
+        let definition = &found.definition;
+        let origin = found.namespace.as_deref().unwrap_or("built-in");
+        let text = description(definition);
+        row(definition.kind.word(), &definition.type_name, origin, text)
+    }));
+    lines.join("\n")
 }
 
-fn show(name: &str, wanted: Option<DefinitionKind>) -> anyhow::Result<String> {
-    let path = Path::new(name);
-    if path.extension().is_some() && path.exists() {
-        let object = read_cue(path)?;
-        let kind = object["kind"]
-            .as_str()
-            .and_then(DefinitionKind::from_object_kind);
-        let kind = kind.context("not a definition")?;
-        let type_name = object["metadata"]["name"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        return Ok(document(&Definition::new(kind, type_name, object)));
-    }
-    let found: Vec<_> = DefinitionKind::ALL
-        .into_iter()
-        .filter(|kind| wanted.is_none_or(|wanted| wanted == *kind))
-        .filter_map(|kind| builtin::find(kind, name))
+fn show_file(path: &Path) -> anyhow::Result<String> {
+    let object = read_cue(path)?;
+    let kind = object["kind"]
+        .as_str()
+        .and_then(DefinitionKind::from_object_kind);
+    let kind = kind.context("not a definition")?;
+    let type_name = object["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    Ok(document(&Definition::new(kind, type_name, object)))
+}
+
+fn show(name: &str, wanted: Option<DefinitionKind>, types: &Types) -> anyhow::Result<String> {
+    let all = types.of(wanted);
+    let found: Vec<_> = all
+        .filter(|found| found.definition.type_name == name)
         .collect();
     match found.as_slice() {
-        [] => bail!("there is no built-in type {name:?}; `bellwether def list` shows all of them"),
+        [] => bail!("there is no type {name:?}; `bellwether def list` shows all of them"),
         [one] => {
-            let mut text = document(one);
-            if let Some(example) = builtin::example(one.kind, name) {
+            let mut text = document(&one.definition);
+            if one.namespace.is_none()
+                && let Some(example) = builtin::example(one.definition.kind, name)
+            {
                 text.push_str("\nExample:\n\n");
                 for line in example.lines() {
                     text.push_str("  ");
@@ -182,7 +196,10 @@ fn show(name: &str, wanted: Option<DefinitionKind>) -> anyhow::Result<String> {
             Ok(text)
         }
         several => {
-            let kinds: Vec<&str> = several.iter().map(|found| found.kind.word()).collect();
+            let kinds: Vec<&str> = several
+                .iter()
+                .map(|found| found.definition.kind.word())
+                .collect();
             bail!(
                 "{name} is a {}; choose one with --type",
                 kinds.join(" and a ")
@@ -282,6 +299,9 @@ fn vet(files: &[PathBuf]) -> anyhow::Result<()> {
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
+            let unknown = attributes::problems(kind, "spec", &object["spec"]);
+            let unknown = unknown.into_iter();
+            problems.extend(unknown.map(|problem| format!("{}: {problem}", path.display())));
             let definition = Definition::new(kind, name, object);
             // Steps are compiled by the workflow engine, with its packages.
             if kind != DefinitionKind::WorkflowStep
@@ -343,7 +363,7 @@ mod tests {
 
     #[test]
     fn parameters_are_shown_with_type_default_and_usage() {
-        let text = show("scaler", None).unwrap();
+        let text = show("scaler", None, &Types::built_in()).unwrap();
         assert!(text.starts_with("trait scaler\n"), "{text}");
         assert!(
             text.contains("replicas   int   1        How many pods"),
@@ -357,7 +377,39 @@ mod tests {
 
     #[test]
     fn unknown_types_are_told_where_to_look() {
-        let error = show("nothing", None).unwrap_err().to_string();
+        let error = show("nothing", None, &Types::built_in())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("bellwether def list"));
+    }
+
+    #[test]
+    fn types_of_a_hub_are_listed_and_shown_like_built_in_ones() {
+        let mut types = Types::built_in();
+        types.insert(json!({
+            "kind": "TraitDefinition",
+            "metadata": {
+                "name": "greeting",
+                "namespace": "shop",
+                "annotations": {bellwether_api::oam::names::annotation::DESCRIPTION: "Says hello."},
+            },
+            "spec": {"schematic": {"cue": {
+                "template": "patch: {}\nparameter: {\n\t// +usage=What it says\n\ttext: *\"hello\" | string\n}\n",
+            }}},
+        }));
+        let listed = list(Some(DefinitionKind::Trait), &types);
+        let row = |name: &str| {
+            let lines = listed.lines().map(|line| line.split_whitespace().collect());
+            let mut found = lines.filter(|words: &Vec<&str>| words[1] == name);
+            found.next().unwrap()
+        };
+        assert_eq!(
+            row("greeting"),
+            ["trait", "greeting", "shop", "Says", "hello."]
+        );
+        assert_eq!(row("scaler")[2], "built-in");
+        assert!(!listed.contains("webservice"), "{listed}");
+        let text = show("greeting", None, &types).unwrap();
+        assert!(text.contains("What it says"), "{text}");
     }
 }
