@@ -149,10 +149,12 @@ fn a_block_at_the_end_has_no_line_break_that_the_text_lacks() {
 
 #[test]
 fn aliases_cannot_make_a_text_huge() {
-    let mut input = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for (next, before) in ('b'..='j').zip('a'..) {
+    let first = "a: &a [x, x, x, x, x, x, x, x, x]".to_owned();
+    let lines = ('b'..='j').zip('a'..).map(|(next, before)| {
         let aliases = vec![format!("*{before}"); 9].join(", ");
-        input += &format!("{next}: &{next} [{aliases}]\n");
-    }
+        format!("{next}: &{next} [{aliases}]")
+    });
+    let lines: Vec<String> = std::iter::once(first).chain(lines).collect();
+    let input = lines.join("\n");
     refuses(&input, "document contains excessive aliasing");
 }
