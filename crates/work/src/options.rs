@@ -181,27 +181,6 @@ pub fn keeps_deleted(annotations: Option<&BTreeMap<String, String>>, object: &Ob
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn deletions_of_objects_that_the_work_names_are_kept() {
-        let list = "deployments.apps shop/web, configmaps shop/settings";
-        let annotations = BTreeMap::from([(annotation::KEEP_DELETED.to_owned(), list.to_owned())]);
-        for (group, resource, name, expected) in [
-            ("apps", "deployments", "web", true),
-            ("", "configmaps", "settings", true),
-            ("", "configmaps", "web", false),
-            ("other", "deployments", "web", false),
-        ] {
-            let object = ObjectId {
-                group: group.to_owned(),
-                resource: resource.to_owned(),
-                namespace: "shop".to_owned(),
-                name: name.to_owned(),
-            };
-            assert_eq!(keeps_deleted(Some(&annotations), &object), expected);
-            assert!(!keeps_deleted(None, &object));
-        }
-    }
-
     use serde_json::{Value, json};
 
     use super::*;
@@ -345,5 +324,26 @@ mod tests {
         check(rule("web"), false);
         check(rule("*"), true);
         assert!(is_owned(&ManifestWorkSpec::default(), &object("n", "web")));
+    }
+
+    #[test]
+    fn deletions_of_objects_that_the_work_names_are_kept() {
+        let list = "deployments.apps shop/web, configmaps shop/settings";
+        let annotations = BTreeMap::from([(annotation::KEEP_DELETED.to_owned(), list.to_owned())]);
+        for (group, resource, name, expected) in [
+            ("apps", "deployments", "web", true),
+            ("", "configmaps", "settings", true),
+            ("", "configmaps", "web", false),
+            ("other", "deployments", "web", false),
+        ] {
+            let object = ObjectId {
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                namespace: "shop".to_owned(),
+                name: name.to_owned(),
+            };
+            assert_eq!(keeps_deleted(Some(&annotations), &object), expected);
+            assert!(!keeps_deleted(None, &object));
+        }
     }
 }

@@ -450,6 +450,8 @@ fn changes_of_others_are_undone_or_kept() {
     let kept = "replace 7 true";
     check(Drift::KeepFields(&replicas), true, present, kept);
     check(Drift::KeepFields(&replicas), true, Live::Absent, "leave");
+    check(Drift::KeepFields(&[]), true, Live::Unknown, "read");
+    check(Drift::KeepFields(&[]), true, Live::Absent, "leave");
     check(Drift::KeepFields(&replicas), false, Live::Absent, "create");
     let everything = ["*".to_owned()];
     check(Drift::KeepFields(&everything), true, present, "leave");
