@@ -37,7 +37,10 @@ pub(super) async fn explain(
         ));
     }
     if reasons.is_empty() {
-        reasons.push(format!("no binding selects clusters for policy/{name}"));
+        reasons = snapshot.without_clusters();
+    }
+    if reasons.is_empty() {
+        reasons.push(format!("no binding of policy/{name} selects {cluster}"));
     }
     let mut lines = vec![line([&format!("{cluster} and policy/{name}:")])];
     lines.extend(reasons.iter().map(|reason| line([reason])));

@@ -3,12 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bellwether_api::cluster::names::condition;
 use bellwether_api::cluster::names::label::PLACEMENT;
 use bellwether_api::cluster::{Placement, PlacementDecision};
+use bellwether_api::meta::{Condition, TRUE};
 use bellwether_api::policy::names::{label, replica_name};
 use bellwether_api::policy::{
-    ComplianceState, PlacementBinding, PlacementRule, PlacementSubject, Policy, PolicySet,
-    RolloutStatus,
+    ComplianceState, PlacementBinding, PlacementRule, PlacementSubject, Policy, PolicyPlacement,
+    PolicySet, RolloutStatus,
 };
 use bellwether_json::time::format_time;
 use bellwether_kinds::human;
@@ -37,6 +39,8 @@ pub struct PolicySnapshot {
     root: Policy,
     bound: Bound,
     report: Report,
+    /// Why placements have chosen too few clusters, in their own words.
+    messages: HashMap<String, String>,
     now: Timestamp,
 }
 
@@ -71,12 +75,14 @@ pub async fn read_policy(source: Source<'_>, name: &str) -> Result<PolicySnapsho
     let bindings: Vec<Arc<PlacementBinding>> = bindings.into_iter().map(Arc::new).collect();
     let sets: Vec<Arc<PolicySet>> = sets.into_iter().map(Arc::new).collect();
     let mut selected: HashMap<(String, String), Chosen> = HashMap::new();
+    let mut messages = HashMap::new();
     for binding in &bindings {
         let reference = &binding.placement_ref;
         let key = (reference.kind.clone(), reference.name.clone());
         if !selected.contains_key(&key)
-            && let Some(chosen) = chosen(client, namespace, reference).await?
+            && let Some((chosen, message)) = chosen(client, namespace, reference).await?
         {
+            messages.extend(message.map(|message| (reference.name.clone(), message)));
             selected.insert(key, chosen);
         }
     }
@@ -100,20 +106,21 @@ pub async fn read_policy(source: Source<'_>, name: &str) -> Result<PolicySnapsho
         root,
         bound,
         report,
+        messages,
         now: source.now,
     })
 }
 
-/// What a placement selects; nothing if it does not exist.
+/// What a placement selects, and why it is not more; nothing if it does not exist.
 async fn chosen(
     client: &Client,
     namespace: &str,
     reference: &PlacementSubject,
-) -> Result<Option<Chosen>, Error> {
+) -> Result<Option<(Chosen, Option<String>)>, Error> {
     if is_rule(reference) {
         let rules: Api<PlacementRule> = Api::namespaced(client.clone(), namespace);
         let rule = find(&rules, &reference.name).await?;
-        return Ok(rule.map(|rule| chosen_by_rule(&rule)));
+        return Ok(rule.map(|rule| (chosen_by_rule(&rule), None)));
     }
     let placements: Api<Placement> = Api::namespaced(client.clone(), namespace);
     let Some(placement) = find(&placements, &reference.name).await? else {
@@ -122,7 +129,14 @@ async fn chosen(
     let decisions: Api<PlacementDecision> = Api::namespaced(client.clone(), namespace);
     let own = ListParams::default().labels(&format!("{PLACEMENT}={}", reference.name));
     let decisions = decisions.list(&own).await?;
-    Ok(Some(Chosen::of(&placement, &decisions)))
+    let conditions = placement.status.iter().flat_map(|it| &it.conditions);
+    let is_unsatisfied =
+        |it: &&Condition| it.type_ == condition::PLACEMENT_SATISFIED && it.status != TRUE;
+    let message = conditions
+        .filter(is_unsatisfied)
+        .map(|it| it.message.clone());
+    let chosen = Chosen::of(&placement, &decisions);
+    Ok(Some((chosen, message.last())))
 }
 
 impl PolicySnapshot {
@@ -316,8 +330,33 @@ impl PolicySnapshot {
         stops.chain(hold.map(held)).collect()
     }
 
+    /// Returns why the policy goes to no cluster; nothing if it goes to some, or is disabled.
+    pub fn without_clusters(&self) -> Vec<String> {
+        if self.root.spec.disabled || self.bound.clusters().next().is_some() {
+            return Vec::new();
+        }
+        if self.bound.placements.is_empty() {
+            return vec![format!(
+                "no PlacementBinding in namespace {} binds it to a placement",
+                self.namespace()
+            )];
+        }
+        let reason = |it: &PolicyPlacement| match (&it.placement, &it.placement_rule) {
+            (Some(placement), _) => match self.messages.get(placement) {
+                Some(message) => format!("placement {placement}: {message}"),
+                None => format!("placement {placement} has chosen no cluster"),
+            },
+            (None, Some(rule)) => format!("PlacementRule {rule} has no decisions"),
+            (None, None) => format!(
+                "binding {} names a placement that does not exist",
+                it.placement_binding.as_deref().unwrap_or_default()
+            ),
+        };
+        self.bound.placements.iter().map(reason).collect()
+    }
+
     fn notes(&self) -> Vec<Vec<Span>> {
-        let stops = self.stops().into_iter();
+        let stops = self.stops().into_iter().chain(self.without_clusters());
         let mut notes: Vec<Vec<Span>> = stops.map(|it| vec![Span::new(Tone::Bad, it)]).collect();
         notes.extend(next_line(&self.next()));
         notes
@@ -342,6 +381,13 @@ impl PolicySnapshot {
         );
         if is_running {
             commands.push(format!("bellwether status {object} -w"));
+        }
+        if !self.without_clusters().is_empty() {
+            let placements = self.placements().into_iter();
+            let namespace = self.namespace();
+            commands.extend(
+                placements.map(|it| format!("bellwether describe placement/{it} -n {namespace}")),
+            );
         }
         commands
     }
@@ -427,6 +473,7 @@ impl PolicySnapshot {
     pub fn why_all(&self) -> Tree {
         let (tone, stage) = self.stage();
         let mut lines = self.stops();
+        lines.extend(self.without_clusters());
         let clusters = self.report.clusters();
         lines.extend(clusters.map(|it| format!("{} {}", it.name, it.reason)));
         Tree {

@@ -22,6 +22,7 @@ fn snapshot(root: &Value) -> PolicySnapshot {
         report: Report::new(&root, &bound, &HashMap::new(), now),
         root,
         bound,
+        messages: HashMap::new(),
         now,
     }
 }
@@ -120,4 +121,53 @@ until then the policy only informs there
 next: bellwether rollout resume policy/limits -n policies
 ",
     );
+}
+
+#[test]
+fn a_policy_that_goes_to_no_cluster_says_why() {
+    let root = json!({"metadata": {"name": "limits", "namespace": "policies"},
+        "spec": {"disabled": false, "policy-templates": []}});
+    let entry = |placement: Option<&str>, rule: Option<&str>| PolicyPlacement {
+        placement_binding: Some("all".to_owned()),
+        placement: placement.map(ToOwned::to_owned),
+        placement_rule: rule.map(ToOwned::to_owned),
+        ..PolicyPlacement::default()
+    };
+    let cases = [
+        (
+            vec![],
+            "no PlacementBinding in namespace policies binds it to a placement\n",
+        ),
+        (
+            vec![entry(Some("everywhere"), None)],
+            "placement everywhere: no set is bound\n\
+             next: bellwether describe placement/everywhere -n policies\n",
+        ),
+        (
+            vec![entry(None, Some("old"))],
+            "PlacementRule old has no decisions\n",
+        ),
+        (
+            vec![entry(None, None)],
+            "binding all names a placement that does not exist\n",
+        ),
+    ];
+    for (placements, expected) in cases {
+        let mut snapshot = snapshot(&root);
+        snapshot.bound = Bound {
+            placements,
+            ..Bound::default()
+        };
+        snapshot.report = Report::new(
+            &snapshot.root,
+            &snapshot.bound,
+            &HashMap::new(),
+            snapshot.now,
+        );
+        let message = ("everywhere".to_owned(), "no set is bound".to_owned());
+        snapshot.messages = HashMap::from([message]);
+        let title =
+            "policy policies/limits   goes to no cluster   All   0 of 0 clusters done\n".to_owned();
+        assert_eq!(snapshot.status().render(false), title + expected);
+    }
 }
