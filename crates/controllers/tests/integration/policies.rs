@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "tests")]
 
+mod decisions;
 mod real;
 mod reports;
 mod story;
@@ -39,6 +40,7 @@ type Verdict = Arc<dyn Fn(&str, &Policy) -> Option<ComplianceState> + Send + Syn
 struct Bed {
     fleet: Fleet,
     propagator: JoinHandle<()>,
+    scheduler: JoinHandle<()>,
     /// Clusters that do not comply when they enforce.
     broken: Arc<Mutex<BTreeSet<String>>>,
     /// Clusters that report nothing.
@@ -50,7 +52,7 @@ struct Bed {
 impl Bed {
     async fn start(members: &[&str], labels: impl Fn(usize) -> Value) -> Self {
         let fleet = Fleet::without_agents(AgentOptions::default(), members).await;
-        furnish(&fleet, members, labels).await;
+        let scheduler = furnish(&fleet, members, labels).await;
         let broken: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         let silent: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         let (known, quiet) = (Arc::clone(&broken), Arc::clone(&silent));
@@ -72,6 +74,7 @@ impl Bed {
         Self {
             fleet,
             propagator,
+            scheduler,
             broken,
             silent,
             _agents: agents,
@@ -84,6 +87,13 @@ impl Bed {
         self.fleet.writes.change_from_outside();
         self.propagator.abort();
         self.propagator = start_propagator(&self.fleet);
+    }
+
+    /// The same for the part of the hub that writes decisions.
+    fn kill_scheduler(&mut self) {
+        self.fleet.writes.change_from_outside();
+        self.scheduler.abort();
+        self.scheduler = start_scheduler(&self.fleet);
     }
 
     async fn create(&self, objects: impl IntoIterator<Item = Value>) {
@@ -153,9 +163,13 @@ impl Bed {
 }
 
 /// Has clusters placed: members with labels, a namespace for policies, and the controllers of placements.
-async fn furnish(fleet: &Fleet, members: &[&str], labels: impl Fn(usize) -> Value) {
+async fn furnish(
+    fleet: &Fleet,
+    members: &[&str],
+    labels: impl Fn(usize) -> Value,
+) -> JoinHandle<()> {
+    let scheduler = start_scheduler(fleet);
     let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
-    tokio::spawn(placement::run(hub.clone()));
     tokio::spawn(cluster_set::run(hub));
     for (index, member) in members.iter().enumerate() {
         let cluster = json!({"apiVersion": "cluster.open-cluster-management.io/v1",
@@ -170,6 +184,12 @@ async fn furnish(fleet: &Fleet, members: &[&str], labels: impl Fn(usize) -> Valu
         "kind": "ManagedClusterSetBinding", "spec": {"clusterSet": "global"},
         "metadata": {"name": "global", "namespace": NAMESPACE}});
     fleet.create(HUB, bind).await;
+    scheduler
+}
+
+fn start_scheduler(fleet: &Fleet) -> JoinHandle<()> {
+    let hub = Hub::new(fleet.controller_client(HUB), fleet.clock.clone());
+    tokio::spawn(placement::run(hub))
 }
 
 fn start_propagator(fleet: &Fleet) -> JoinHandle<()> {
