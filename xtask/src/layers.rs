@@ -38,7 +38,7 @@ const LAYERS: [&[&str]; 5] = [
         "simulator",
         "webhook",
     ],
-    &["testkit", "bellwether"],
+    &["testkit", "process", "bellwether"],
 ];
 
 /// The highest layer that does no I/O.

@@ -12,6 +12,8 @@ use bellwether_apiserver::{
     serve, tls_config,
 };
 use bellwether_json::duration::GoDuration;
+use bellwether_process::member_agents::MemberAgents;
+use bellwether_process::signal::stop_signal;
 use bellwether_runtime::{ClusterHandle, MetricsRegistry, spawn_vital};
 use bellwether_simulator::Simulator;
 use bellwether_store::Store;
@@ -25,7 +27,6 @@ use crate::backup::BackupSocket;
 use crate::cli::say;
 use crate::data::{DataDir, write_private};
 use crate::kubeconfig::kubeconfig;
-use crate::member_agents::MemberAgents;
 
 /// Run only the embedded API server: one cluster that kubectl and controllers take for a real one.
 #[derive(Debug, Args)]
@@ -302,22 +303,6 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
         }
         _ => bound,
     }
-}
-
-/// Waits for Ctrl-C or SIGTERM.
-pub(crate) async fn stop_signal() -> anyhow::Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            interrupt = tokio::signal::ctrl_c() => interrupt?,
-            _ = terminate.recv() => {}
-        }
-        Ok(())
-    }
-    #[cfg(not(unix))]
-    Ok(tokio::signal::ctrl_c().await?)
 }
 
 #[cfg(test)]

@@ -1,23 +1,19 @@
 //! The command line.
 
-use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
+use bellwether_process::agent::AgentArgs;
+use bellwether_process::complete;
+pub(crate) use bellwether_process::output::{is_pipe_broken, note_broken_pipe, say};
 use clap::{ArgAction, Parser, Subcommand};
 
 use crate::logging::LogFormat;
 use crate::{
-    adopt, agent, apiserver, app, backup, cluster, completion, crds, cue, definitions, examples,
-    helm, hub, install, kustomize, objects, plan, policy, probe, render, rollout, status, token,
-    up, version, why, workflow,
+    adopt, apiserver, app, backup, cluster, completion, crds, cue, definitions, examples, helm,
+    hub, install, kustomize, objects, plan, policy, probe, render, rollout, status, token, up,
+    version, why, workflow,
 };
 
 /// The exit code of a program whose reader has gone, as shells know it: 128 and SIGPIPE.
 pub(crate) const BROKEN_PIPE: u8 = 128 + 13;
-
-/// Whether standard output was closed by its reader.
-static PIPE_IS_BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// Delivers applications to fleets of Kubernetes clusters.
 ///
@@ -50,7 +46,7 @@ pub(crate) struct Arguments<C: Subcommand = Command> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::UpArgs),
-    Agent(agent::AgentArgs),
+    Agent(AgentArgs),
     Hub(hub::HubArgs),
     /// Print or apply the manifests of a hub or an agent, for a cluster with an API server of its own.
     #[command(after_help = "Example:\n  bellwether install hub --apply")]
@@ -127,7 +123,7 @@ pub(crate) enum Command {
 /// The only command of a process that runs for months in every cluster.
 #[derive(Debug, Subcommand)]
 enum AgentCommand {
-    Agent(agent::AgentArgs),
+    Agent(AgentArgs),
 }
 
 /// Reads the arguments of this process. An agent describes its own flags to the parser, and not those of all other
@@ -156,7 +152,7 @@ pub(crate) fn parse() -> Result<Arguments, clap::Error> {
 pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Up(arguments) => complete(runtime()?, up::run(arguments)),
-        Command::Agent(arguments) => complete(small_runtime()?, agent::run(arguments)),
+        Command::Agent(arguments) => bellwether_process::agent::run(arguments),
         Command::Hub(arguments) => complete(runtime()?, hub::run(arguments)),
         Command::Install(arguments) => complete(runtime()?, install::run(arguments)),
         Command::Uninstall(arguments) => complete(runtime()?, install::uninstall(arguments)),
@@ -201,29 +197,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-/// How long threads that still compute are waited for at the end. What they compute is for nobody any more.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Runs a command to its end, and leaves what it has started behind.
-fn complete(
-    runtime: tokio::runtime::Runtime,
-    command: impl Future<Output = anyhow::Result<()>>,
-) -> anyhow::Result<()> {
-    let result = runtime.block_on(command);
-    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
-    result
-}
-
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?)
-}
-
-/// For a program that mostly waits, and of which there is one in every cluster: with one thread it
-/// takes as little on a machine of many cores as on a small one.
-fn small_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?)
 }
@@ -260,26 +235,6 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
         }
     }
     parts.join(": ")
-}
-
-/// Prints a line. A reader that has gone is no reason to fail: servers go on, and other commands
-/// end with [`BROKEN_PIPE`].
-pub(crate) fn say(line: &str) {
-    note_broken_pipe(&writeln!(std::io::stdout(), "{line}"));
-}
-
-/// Takes note if standard output was closed by its reader.
-pub(crate) fn note_broken_pipe(written: &std::io::Result<()>) {
-    if let Err(error) = written
-        && error.kind() == std::io::ErrorKind::BrokenPipe
-    {
-        PIPE_IS_BROKEN.store(true, Ordering::Relaxed);
-    }
-}
-
-/// True if standard output was closed by its reader.
-pub(crate) fn is_pipe_broken() -> bool {
-    PIPE_IS_BROKEN.load(Ordering::Relaxed)
 }
 
 /// True if a command failed only because its reader has gone.

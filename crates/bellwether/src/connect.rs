@@ -9,8 +9,8 @@ use clap::Args;
 use futures::future::BoxFuture;
 use kube::Client;
 
-use crate::election::client_without_retries;
-use crate::pod::PodArgs;
+use bellwether_process::election::client_without_retries;
+use bellwether_process::pod::PodArgs;
 
 /// Which cluster a command is about.
 #[derive(Debug, Clone, Args)]

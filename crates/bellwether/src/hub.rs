@@ -10,6 +10,11 @@ use bellwether_controllers::registration::clusters::{self, LossThreshold};
 use bellwether_controllers::registry::{Entry, HUB, HubOptions, to_rules};
 use bellwether_controllers::rights;
 use bellwether_ctl::near::did_you_mean_or;
+use bellwether_process::diagnostics::{DiagnosticsArgs, Health};
+use bellwether_process::election::{ElectionArgs, Term};
+use bellwether_process::missing_rights;
+use bellwether_process::pace::PaceArgs;
+use bellwether_process::signal::stop_signal;
 use bellwether_runtime::{
     Clock, ControllerMetrics, Fence, MetricsRegistry, Outage, Pace, Pacer, ReconcileError as _,
     Retry, Tasks, with_user_agent,
@@ -22,13 +27,9 @@ use kube::discovery::ApiResource;
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 
-use crate::apiserver::stop_signal;
 use crate::apply_once::ApplyOnceArgs;
 use crate::cli::say;
 use crate::connect::ConnectArgs;
-use crate::diagnostics::{DiagnosticsArgs, Health};
-use crate::election::{ElectionArgs, Term};
-use crate::missing_rights;
 use crate::webhook::WebhookArgs;
 use crate::workflow::WorkflowArgs;
 
@@ -72,29 +73,6 @@ pub(crate) struct HubArgs {
     webhooks: WebhookArgs,
     #[command(flatten)]
     diagnostics: DiagnosticsArgs,
-}
-
-/// How fast requests are sent.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct PaceArgs {
-    /// Send at most this many requests a second; 0 for no limit. Whatever it is, the process slows down when the API server answers
-    /// 429, and speeds up again when it does not.
-    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = qps)]
-    kube_api_qps: f64,
-}
-
-impl PaceArgs {
-    /// The pace of a process.
-    pub(crate) fn pacer(self) -> Pacer {
-        Pacer::new(Pace::new(self.kube_api_qps))
-    }
-}
-
-fn qps(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.parse().ok();
-    number
-        .filter(|number| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| format!("{text:?} is not a number of requests, such as 50"))
 }
 
 /// What the hub makes of clusters that stop renewing their leases.

@@ -1,7 +1,6 @@
 //! The binary: arguments, configuration, wiring; no logic of its own.
 
 mod adopt;
-mod agent;
 mod apiserver;
 mod app;
 mod apply_once;
@@ -14,8 +13,6 @@ mod crds;
 mod cue;
 mod data;
 mod definitions;
-mod diagnostics;
-mod election;
 mod examples;
 mod helm;
 mod hub;
@@ -23,12 +20,9 @@ mod install;
 mod kubeconfig;
 mod kustomize;
 mod logging;
-mod member_agents;
 mod members;
-mod missing_rights;
 mod objects;
 mod plan;
-mod pod;
 mod policy;
 mod print;
 mod probe;
@@ -37,6 +31,7 @@ mod rollout;
 mod scene;
 mod screen;
 mod status;
+mod stop;
 mod token;
 mod up;
 mod vela;

@@ -27,7 +27,7 @@ use serde_json::json;
 use tokio::sync::{oneshot, watch};
 
 use crate::hub;
-use crate::member_agents::MemberAgents;
+use bellwether_process::member_agents::MemberAgents;
 
 /// Lifetime of the token with which members join.
 const TOKEN_LIFE: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);

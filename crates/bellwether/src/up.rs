@@ -9,11 +9,12 @@ use bellwether_agent::work::AgentOptions;
 use bellwether_api::workflow::names::SYSTEM_NAMESPACE;
 use bellwether_apiserver::HUB;
 use bellwether_controllers::registry::HubOptions;
+use bellwether_process::agent::Gates;
+use bellwether_process::signal::stop_signal;
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::agent::Gates;
-use crate::apiserver::{Running, ServerArgs, stop_signal};
+use crate::apiserver::{Running, ServerArgs};
 use crate::apply_once::ApplyOnceArgs;
 use crate::cli::say;
 use crate::hub::HeartbeatArgs;

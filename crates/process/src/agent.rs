@@ -22,14 +22,14 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::sync::watch;
 
-use crate::apiserver::stop_signal;
-use crate::cli::say;
 use crate::diagnostics::{DiagnosticsArgs, Health};
 use crate::election::{ElectionArgs, Term, client_without_retries};
-use crate::hub::PaceArgs;
 use crate::member_agents::MemberAgents;
 use crate::missing_rights;
+use crate::output::say;
+use crate::pace::PaceArgs;
 use crate::pod::PodArgs;
+use crate::signal::stop_signal;
 
 /// Apply the works of a hub on one member, keep them in place, and report.
 ///
@@ -41,7 +41,7 @@ use crate::pod::PodArgs;
 #[command(
     after_help = "Examples:\n  bellwether agent --kubeconfig edge1.yaml --cluster-name edge1\n  bellwether agent --hub-kubeconfig hub.yaml --kubeconfig member.yaml --cluster-name cluster1\n  bellwether agent --hub-kubeconfig all.yaml --hub-context hub --kubeconfig all.yaml --context cluster1 --cluster-name cluster1"
 )]
-pub(crate) struct AgentArgs {
+pub struct AgentArgs {
     /// How to reach the hub. Without it the agent joins the hub, or goes on with the certificate
     /// that it has from joining.
     #[arg(long, value_name = "FILE", alias = "workload-source-config")]
@@ -109,7 +109,20 @@ pub(crate) struct AgentArgs {
     feature_gates: Vec<String>,
 }
 
-pub(crate) async fn run(arguments: AgentArgs) -> anyhow::Result<()> {
+/// Runs an agent until it is ended.
+pub fn run(arguments: AgentArgs) -> anyhow::Result<()> {
+    crate::complete(small_runtime()?, serve(arguments))
+}
+
+/// For a program that mostly waits, and of which there is one in every cluster: with one thread it
+/// takes as little on a machine of many cores as on a small one.
+fn small_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
+}
+
+async fn serve(arguments: AgentArgs) -> anyhow::Result<()> {
     let gates = Gates::read(&arguments.feature_gates)?;
     let mut options = options(&arguments)?;
     options.raw_feedback = gates.raw_feedback;
@@ -366,16 +379,16 @@ fn options(arguments: &AgentArgs) -> anyhow::Result<AgentOptions> {
 
 /// Features that are switched on.
 #[derive(Debug, Default)]
-pub(crate) struct Gates {
+pub struct Gates {
     /// Lists and maps come back as JSON.
-    pub(crate) raw_feedback: bool,
+    pub raw_feedback: bool,
     /// Properties of the about API are reported as claims.
-    pub(crate) cluster_property: bool,
+    pub cluster_property: bool,
 }
 
 impl Gates {
     /// The gates as they are written on the command line.
-    pub(crate) fn read(gates: &[String]) -> anyhow::Result<Self> {
+    pub fn read(gates: &[String]) -> anyhow::Result<Self> {
         let mut read = Self::default();
         for gate in gates {
             let (name, value) = gate.split_once('=').unwrap_or((gate, "true"));

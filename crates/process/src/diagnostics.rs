@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::cli::say;
+use crate::output::say;
 
 /// How long a connection may take to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// Where a process can be asked how it is.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct DiagnosticsArgs {
+pub struct DiagnosticsArgs {
     /// Serve /metrics, /healthz and /readyz at this address over HTTP, such as 127.0.0.1:9090.
     #[arg(long, value_name = "ADDRESS", alias = "metrics")]
     metrics_listen: Option<SocketAddr>,
@@ -37,11 +37,7 @@ pub(crate) struct DiagnosticsArgs {
 
 impl DiagnosticsArgs {
     /// Begins to serve, if an address was given.
-    pub(crate) async fn serve(
-        &self,
-        metrics: &MetricsRegistry,
-        health: &Health,
-    ) -> anyhow::Result<()> {
+    pub async fn serve(&self, metrics: &MetricsRegistry, health: &Health) -> anyhow::Result<()> {
         let Some(address) = self.metrics_listen else {
             return Ok(());
         };
@@ -53,7 +49,7 @@ impl DiagnosticsArgs {
 
 /// Whether a process is ready, and why. Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub(crate) struct Health(Arc<Mutex<Result<Cow<'static, str>, Cow<'static, str>>>>);
+pub struct Health(Arc<Mutex<Result<Cow<'static, str>, Cow<'static, str>>>>);
 
 impl Default for Health {
     fn default() -> Self {
@@ -63,12 +59,12 @@ impl Default for Health {
 
 impl Health {
     /// The process is ready: it acts, or would take over at once.
-    pub(crate) fn set_ready(&self, why: impl Into<Cow<'static, str>>) {
+    pub fn set_ready(&self, why: impl Into<Cow<'static, str>>) {
         *self.0.lock() = Ok(why.into());
     }
 
     /// The process is not ready.
-    pub(crate) fn set_unready(&self, why: impl Into<Cow<'static, str>>) {
+    pub fn set_unready(&self, why: impl Into<Cow<'static, str>>) {
         *self.0.lock() = Err(why.into());
     }
 }

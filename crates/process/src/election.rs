@@ -8,12 +8,12 @@ use bellwether_runtime::{Candidate, Clock, Fence, LeaseOptions};
 use clap::Args;
 use kube::Client;
 
-use crate::cli::say;
 use crate::diagnostics::Health;
+use crate::output::say;
 
 /// Flags about leadership, as Kubernetes' own controllers have them.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct ElectionArgs {
+pub struct ElectionArgs {
     /// Take a lease before acting, so that of several processes only one acts.
     #[arg(
         long = "leader-elect",
@@ -60,7 +60,11 @@ fn lease_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// What a process does while it leads.
-pub(crate) trait Term {
+#[expect(
+    async_fn_in_trait,
+    reason = "the terms of this program are polled where they are made"
+)]
+pub trait Term {
     /// What can be made ready before leading, such as caches.
     type Prepared;
 
@@ -74,7 +78,7 @@ pub(crate) trait Term {
 impl ElectionArgs {
     /// Acts whenever this process leads, until `stop` ends. The lease of that name is in the cluster
     /// of the client.
-    pub(crate) async fn run(
+    pub async fn run(
         &self,
         client: &Client,
         name: &str,
@@ -139,7 +143,7 @@ impl ElectionArgs {
 }
 
 /// A client whose failed requests are not repeated by itself: a repetition could come after the lease.
-pub(crate) fn client_without_retries(mut config: kube::Config) -> anyhow::Result<Client> {
+pub fn client_without_retries(mut config: kube::Config) -> anyhow::Result<Client> {
     config.default_retry = false;
     Client::try_from(config).context("cannot make a client")
 }

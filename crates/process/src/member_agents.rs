@@ -8,14 +8,15 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 /// All agents of a process that belong to one hub. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct MemberAgents {
-    pub(crate) works: WorkAgents,
+pub struct MemberAgents {
+    /// The agents of works.
+    pub works: WorkAgents,
     policies: PolicyAgents,
 }
 
 impl MemberAgents {
     /// Begins to watch a hub, for one cluster or for all.
-    pub(crate) async fn start(
+    pub async fn start(
         hub: Client,
         address: &str,
         cluster: Option<&str>,
@@ -32,26 +33,26 @@ impl MemberAgents {
     }
 
     /// Has what is written to the hub for a member written with the rights of the member.
-    pub(crate) fn use_hub_client(&self, cluster: &str, hub: &ClusterHandle) {
+    pub fn use_hub_client(&self, cluster: &str, hub: &ClusterHandle) {
         self.works.use_hub_client(cluster, hub.clone());
         self.policies.use_hub_client(cluster, hub.clone());
     }
 
     /// Takes care of a member from now on.
-    pub(crate) fn add_member(&self, cluster: &str, member: impl Into<ClusterHandle>) {
+    pub fn add_member(&self, cluster: &str, member: impl Into<ClusterHandle>) {
         let member = member.into();
         self.works.add_member(cluster, member.clone());
         self.policies.add_member(cluster, member);
     }
 
     /// Takes no more care of a member.
-    pub(crate) fn remove_member(&self, cluster: &str) {
+    pub fn remove_member(&self, cluster: &str) {
         self.works.remove_member(cluster);
         self.policies.remove_member(cluster);
     }
 
     /// Runs them; the name says for whom.
-    pub(crate) fn spawn(self, tasks: &mut Tasks, of: &str) {
+    pub fn spawn(self, tasks: &mut Tasks, of: &str) {
         tasks.spawn(format!("work agent{of}"), self.works.run());
         tasks.spawn(format!("policy agent{of}"), self.policies.run());
     }

@@ -6,17 +6,17 @@ use bellwether_controllers::rights::{MissingRight, SYSTEM_NAMESPACE, review, rev
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::Client;
 
-use crate::cli::say;
+use crate::output::say;
 
 /// How often rights are looked at.
 const INTERVAL: Duration = Duration::from_mins(1);
 
 /// The rights that parts of a process need: who, and what.
-pub(crate) type Needed = Vec<(&'static str, Vec<PolicyRule>)>;
+pub type Needed = Vec<(&'static str, Vec<PolicyRule>)>;
 
 /// Prints each right that is missing, and later each one that is granted, for as long as it is polled.
 /// `in_system` are those in the namespace of the system only.
-pub(crate) async fn report(client: Client, needed: Needed, in_system: Needed) {
+pub async fn report(client: Client, needed: Needed, in_system: Needed) {
     let mut known: Vec<MissingRight> = Vec::new();
     loop {
         match review_all(&client, &needed, &in_system).await {

@@ -7,7 +7,7 @@ use clap::Args;
 
 /// What the kubelet tells a process in a pod.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct PodArgs {
+pub struct PodArgs {
     /// The host of the API server of the cluster that this process runs in.
     #[arg(
         long,
@@ -32,7 +32,7 @@ pub(crate) struct PodArgs {
 
 impl PodArgs {
     /// The cluster that this process runs in.
-    pub(crate) fn in_cluster(&self) -> Option<InCluster> {
+    pub fn in_cluster(&self) -> Option<InCluster> {
         let cluster = InCluster {
             host: self.kubernetes_service_host.clone()?,
             port: self.kubernetes_service_port,
