@@ -164,30 +164,25 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(action: &str, result: Value, text: &str, expected: &str) {
+    fn check(action: &str, result: &Value, text: &str, expected: &str) {
         let mut secrets = Secrets::default();
-        secrets.collect_result(action, &result);
+        secrets.collect_result(action, result);
         assert_eq!(secrets.redact(text.to_owned()), expected);
     }
 
     #[test]
     fn what_lists_and_configurations_hold_is_not_in_texts() {
         let text = "found https://chat/T0K3N in eu";
-        check("kube.list", listed(), text, "found (redacted) in eu");
+        check("kube.list", &listed(), text, "found (redacted) in eu");
         let config =
             json!({"config": {"nested": [{"token": "https://chat/T0K3N"}], "region": "eu"}});
-        check(
-            "config.read",
-            config.clone(),
-            text,
-            "found (redacted) in eu",
-        );
+        check("config.read", &config, text, "found (redacted) in eu");
         let configs = json!({"configs": [{"name": "found", "config": config["config"]}]});
-        check("config.list", configs, text, "found (redacted) in eu");
-        check("kube.read", config, text, text);
+        check("config.list", &configs, text, "found (redacted) in eu");
+        check("kube.read", &config, text, text);
         let maps = json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": [
             {"data": {"url": "https://chat/T0K3N"}}]});
-        check("kube.list", maps, text, text);
+        check("kube.list", &maps, text, text);
     }
 
     #[test]

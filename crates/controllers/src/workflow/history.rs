@@ -181,9 +181,12 @@ async fn write(
     let written: Result<Vec<HistoryEntry>, _> = all
         .iter()
         .enumerate()
-        .map(|(index, entry)| match unneeded.contains(&index) {
-            true => without_result(entry).write(),
-            false => entry.write(),
+        .map(|(index, entry)| {
+            if unneeded.contains(&index) {
+                without_result(entry).write()
+            } else {
+                entry.write()
+            }
         })
         .collect();
     let object = WorkflowHistory {

@@ -131,7 +131,7 @@ async fn results_of_finished_steps_are_not_kept() {
 #[tokio::test]
 async fn a_step_whose_results_do_not_fit_fails_and_sends_nothing_again() {
     let story = Story::start().await;
-    let calls: String = (0..5)
+    let calls: Vec<String> = (0..5)
         .map(|number| {
             format!(
                 r#"call{number}: http.#HTTPDo & {{$params: {{method: "POST", url: "{}/{number}"}}}} @step({number})
@@ -140,6 +140,7 @@ async fn a_step_whose_results_do_not_fit_fails_and_sends_nothing_again() {
             )
         })
         .collect();
+    let calls = calls.concat();
     let template = format!(
         r#"import ("vela/http", "vela/builtin")
 {calls}

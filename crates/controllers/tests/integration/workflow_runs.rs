@@ -346,7 +346,7 @@ async fn what_somebody_added_to_a_list_of_an_object_stays() {
 async fn what_a_step_logs_is_kept_and_an_object_that_is_missing_is_named() {
     let world = World::start().await;
     let _controller = start(&world);
-    let template = r#"import ("vela/util", "vela/kube", "vela/builtin")
+    let template = r#"import ("vela/util", "vela/kube")
 read: kube.#Read & {$params: value: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "gone", namespace: "default"}}} @step(1)
 log1: util.#Log & {$params: data: "looked for \(read.$returns.value.metadata.name)"} @step(2)
 log2: util.#Log & {$params: source: url: "http://logs.example/1"} @step(3)

@@ -35,7 +35,7 @@ const CONFIG_LAST_APPLIED: &str = "config.oam.dev/last-applied-configuration";
 /// Objects of the hub.
 pub struct Objects {
     client: Client,
-    objects: bellwether_runtime::Objects,
+    dynamic: bellwether_runtime::Objects,
     discovery: Discovery,
     clock: Clock,
 }
@@ -68,7 +68,7 @@ impl Objects {
     pub fn new(client: &Client, clock: &Clock) -> Self {
         Self {
             client: client.clone(),
-            objects: bellwether_runtime::Objects::new(client.into(), FIELD_MANAGER),
+            dynamic: bellwether_runtime::Objects::new(client.into(), FIELD_MANAGER),
             discovery: Discovery::new(Arc::default()),
             clock: clock.clone(),
         }
@@ -77,7 +77,7 @@ impl Objects {
     /// What a kind is called in paths, and whether its objects are in namespaces.
     async fn kind(&self, api_version: &str, kind: &str) -> Result<Arc<ResourceType>, String> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let found = self.discovery.find(&self.objects, group, version, kind);
+        let found = self.discovery.find(&self.dynamic, group, version, kind);
         let found = found.await.map_err(|error| error.to_string())?;
         found.ok_or_else(|| format!("no matches for kind {kind:?} in version {api_version:?}"))
     }
@@ -250,14 +250,14 @@ impl Objects {
             baseline: None,
             applied_before: true,
         };
-        let live = self.objects.get(&place.resource, &place.id).await?;
+        let live = self.dynamic.get(&place.resource, &place.id).await?;
         let step = plan(&target, live.as_ref().map_or(Live::Absent, Live::Present))?;
         let now = json!(format_time(self.clock.now()));
         match step {
             Step::Create(mut object) => {
                 object["metadata"]["annotations"][owner.last_applied_time()] = now;
                 let namespace = &place.id.namespace;
-                let created = self.objects.create(&place.resource, namespace, &object);
+                let created = self.dynamic.create(&place.resource, namespace, &object);
                 Ok(created.await?)
             }
             Step::Patch(mut patch) => {
@@ -268,7 +268,7 @@ impl Objects {
                 for field in ["uid", "resourceVersion"] {
                     metadata[field] = live["metadata"][field].clone();
                 }
-                let patched = self.objects.patch(&place.resource, &place.id, &patch);
+                let patched = self.dynamic.patch(&place.resource, &place.id, &patch);
                 Ok(patched.await?)
             }
             // The strategy has no other steps for an object that was read.

@@ -60,7 +60,7 @@ mod tests {
             .iter()
             .fold(String::new(), |log, text| with_line(&log, text));
         assert_eq!(log, "one\ntwo\nthree");
-        let long = with_line(&log, &"é".repeat(KEPT));
-        assert!(long.len() <= KEPT && long.ends_with('é'));
+        let bounded = with_line(&log, &"é".repeat(KEPT));
+        assert!(bounded.len() <= KEPT && bounded.ends_with('é'));
     }
 }
