@@ -63,18 +63,14 @@ fn without(whole: &Value, path: &[Child], child: &Child) -> Value {
 }
 
 fn spelled(path: &[Child]) -> String {
-    let mut text = String::new();
-    for child in path {
-        match child {
-            Child::Field(name) if text.is_empty() => text.push_str(name),
-            Child::Field(name) => {
-                text.push('.');
-                text.push_str(name);
-            }
-            Child::Element(index) => text.push_str(&format!("[{index}]")),
-        }
-    }
-    text
+    let text: String = path
+        .iter()
+        .map(|child| match child {
+            Child::Field(name) => format!(".{name}"),
+            Child::Element(index) => format!("[{index}]"),
+        })
+        .collect();
+    text.trim_start_matches('.').to_owned()
 }
 
 #[cfg(test)]

@@ -15,9 +15,8 @@ pub(super) fn keep(target: &Target<'_>, live: Live<'_>) -> Option<Step> {
     let is_kept = match target.drift {
         Drift::Keep | Drift::KeepDeleted => target.applied_before || target.is_remembered(),
         Drift::KeepFields(paths) => match live {
-            Live::Unknown => target.applied_before,
             // An object that was applied and is gone was deleted by others, with all its fields.
-            Live::Absent => target.applied_before,
+            Live::Unknown | Live::Absent => target.applied_before,
             Live::Present(_) => paths.iter().any(|path| path == EVERYTHING),
         },
         Drift::Undo => false,
