@@ -84,7 +84,7 @@ pub const ENTRY: Entry = Entry {
         Rule {
             group: "",
             resources: &["secrets"],
-            verbs: &["create", "update"],
+            verbs: &["get", "create", "update"],
         },
         // What hub templates look up.
         Rule {

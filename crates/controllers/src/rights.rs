@@ -19,7 +19,8 @@ use crate::registry::{READ, Rule};
 pub const LEASE: &[Rule] = &[Rule {
     group: "coordination.k8s.io",
     resources: &["leases"],
-    verbs: &["get", "create", "update"],
+    // A process that stands by follows it.
+    verbs: &["get", "list", "watch", "create", "update"],
 }];
 
 /// The definitions that a hub creates.

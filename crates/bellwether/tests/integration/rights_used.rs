@@ -142,6 +142,7 @@ const NOT_SEEN: &[(&str, &[(&str, &str)])] = &[
                 "accounts of policies",
             ),
             ("get *.*", "what templates look up"),
+            ("get secrets", "keys for values from Secrets"),
             (
                 "patch policysets/status.policy.open-cluster-management.io",
                 "sets of policies",
