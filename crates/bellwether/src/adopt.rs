@@ -1,14 +1,16 @@
 //! `bellwether adopt`: a hub of Open Cluster Management or KubeVela becomes ours, and theirs again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bellwether_api::oam::ResourceTracker;
 use bellwether_controllers::Hub;
-use bellwether_controllers::adopt::{Found, Origin, Plan, plan, undo};
+use bellwether_controllers::adopt::{Change, Found, Origin, Plan, Step, obstacle_of, plan, undo};
 use bellwether_controllers::registry::HubOptions;
+use bellwether_controllers::workflow::{Unsent, WorkflowOptions};
 use bellwether_runtime::{Clock, Effect, FIELD_MANAGER, Rehearsal};
+use bellwether_webhook::configuration::NAME as OUR_WEBHOOKS;
 use clap::{Args, ValueEnum};
 use http::Request;
 use kube::api::ListParams;
@@ -19,6 +21,7 @@ use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::hub::start;
 use crate::objects::duration;
+use crate::stop::until_without_pods;
 
 /// Take over a hub on which controllers of Open Cluster Management or KubeVela run, or give it back.
 ///
@@ -41,7 +44,7 @@ pub(crate) struct AdoptArgs {
     /// Take over even if the checks found a reason not to.
     #[arg(long, conflicts_with = "undo")]
     force: bool,
-    /// How long our controllers may take to show what they would write.
+    /// How long our controllers may take to show what they would write, and controllers that are stopped to end.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
@@ -70,17 +73,17 @@ pub(crate) async fn run(arguments: AdoptArgs) -> anyhow::Result<()> {
     };
     let found = find(&client, origin).await?;
     if arguments.undo {
-        return carry_out(&client, &undo(origin, &found), arguments.dry_run).await;
+        let undo = undo(origin, &found, OUR_WEBHOOKS);
+        return carry_out(&client, &undo, &arguments).await;
     }
     let plan = plan(origin, &found);
-    let effects = rehearse(&client, origin, arguments.timeout).await?;
-    show(&effects);
+    let rehearsed = rehearse(&client, origin, arguments.timeout).await?;
+    show(&client, &rehearsed).await?;
     let mut obstacles = plan.obstacles.clone();
-    obstacles.extend(
-        effects
-            .iter()
-            .filter_map(|(path, effect)| on_members(path, effect)),
-    );
+    let effects = rehearsed.effects.iter();
+    obstacles.extend(effects.filter_map(|(path, effect)| obstacle_of(&found, path, effect)));
+    let unsent = rehearsed.unsent.iter();
+    obstacles.extend(unsent.map(|what| format!("a workflow that is not finished would {what}")));
     for obstacle in &obstacles {
         say(&format!("in the way: {obstacle}"));
     }
@@ -89,7 +92,7 @@ pub(crate) async fn run(arguments: AdoptArgs) -> anyhow::Result<()> {
         "{} things are in the way; --force takes over nevertheless",
         obstacles.len()
     );
-    carry_out(&client, &plan, arguments.dry_run).await?;
+    carry_out(&client, &plan, &arguments).await?;
     if !arguments.dry_run {
         say("this hub is ours; run its controllers with `bellwether install hub --apply`");
     }
@@ -142,22 +145,34 @@ async fn list(
     Ok(items)
 }
 
-/// Runs our controllers without keeping what they write.
-async fn rehearse(
-    client: &Client,
-    origin: Origin,
-    timeout: Duration,
-) -> anyhow::Result<BTreeMap<String, Effect>> {
+/// What our controllers would do.
+struct Rehearsed {
+    /// What they would write, by path.
+    effects: BTreeMap<String, Effect>,
+    /// What steps of workflows would send outside of the hub.
+    unsent: BTreeSet<String>,
+}
+
+/// Runs our controllers without keeping what they write, and without sending anything else.
+async fn rehearse(client: &Client, origin: Origin, timeout: Duration) -> anyhow::Result<Rehearsed> {
     let rehearsal = Rehearsal::default();
     let hub = Hub::new(rehearsal.guard(client.clone()), Clock::system());
     let controllers = origin.controllers();
     for entry in &controllers {
         entry.start_caches(&hub);
     }
-    tokio::time::timeout(timeout, hub.ready()).await.context(
-        "the kinds of a fleet cannot be read: are their definitions there (`bellwether crds`)?",
-    )?;
-    let running = start(&hub, &controllers, &HubOptions::default());
+    tokio::time::timeout(timeout, hub.ready())
+        .await
+        .context("the objects of the hub cannot be read: may this user list them?")?;
+    let unsent = Unsent::default();
+    let options = HubOptions {
+        workflows: WorkflowOptions {
+            unsent: Some(unsent.clone()),
+            ..WorkflowOptions::default()
+        },
+        ..HubOptions::default()
+    };
+    let running = start(&hub, &controllers, &options);
     let settled = async {
         let mut seen = rehearsal.effects();
         let mut still = Duration::ZERO;
@@ -176,12 +191,28 @@ async fn rehearse(
         say("our controllers are not done yet; this is what they would have written so far:");
     }
     drop(running);
-    Ok(rehearsal.effects())
+    Ok(Rehearsed {
+        effects: rehearsal.effects(),
+        unsent: unsent.recorded(),
+    })
 }
 
-fn show(effects: &BTreeMap<String, Effect>) {
+async fn show(client: &Client, rehearsed: &Rehearsed) -> anyhow::Result<()> {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let known = list(client, path, "", "").await?;
+    for definition in bellwether_api::definitions() {
+        let name = &definition["metadata"]["name"];
+        if !known.iter().any(|it| it["metadata"]["name"] == *name) {
+            let name = name.as_str().unwrap_or_default();
+            say(&format!("would create definition {name}"));
+        }
+    }
+    let Rehearsed { effects, unsent } = rehearsed;
     if effects.is_empty() {
         say("our controllers would change nothing");
+    }
+    for what in unsent {
+        say(&format!("would {what}"));
     }
     for (path, effect) in effects {
         say(&match effect {
@@ -191,56 +222,44 @@ fn show(effects: &BTreeMap<String, Effect>) {
             Effect::Refused(message) => format!("would fail to write {path}: {message}"),
         });
     }
+    Ok(())
 }
 
-/// What a write would do to members: works are what their agents apply.
-fn on_members(path: &str, effect: &Effect) -> Option<String> {
-    let is_work = ["/manifestworks/", "/works/"]
-        .iter()
-        .any(|kind| path.contains(kind));
-    let is_spec = match effect {
-        Effect::Create | Effect::Delete => true,
-        Effect::Change(fields) => fields.iter().any(|field| field.starts_with(".spec")),
-        Effect::Refused(_) => false,
-    };
-    (is_work && is_spec).then(|| format!("{path} would change, and with it objects on a member"))
-}
-
-async fn carry_out(client: &Client, plan: &Plan, dry_run: bool) -> anyhow::Result<()> {
+async fn carry_out(client: &Client, plan: &Plan, arguments: &AdoptArgs) -> anyhow::Result<()> {
     if plan.steps.is_empty() {
         say("there are no controllers to stop or to start");
     }
     for step in &plan.steps {
-        if dry_run {
+        if arguments.dry_run {
             say(&format!("would {}", step.what));
             continue;
         }
-        let path = format!("{}?fieldManager={FIELD_MANAGER}", step.path);
-        let request = Request::patch(path)
-            .header("content-type", "application/merge-patch+json")
-            .body(serde_json::to_vec(&step.patch)?)?;
-        let patched = client.request::<Value>(request).await;
-        patched.with_context(|| format!("cannot {}", step.what))?;
+        let done = carry_out_step(client, step, arguments.timeout).await;
+        done.with_context(|| format!("cannot {}", step.what))?;
         say(&step.what);
     }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_agents_apply_concerns_members() {
-        let work = "/apis/work.open-cluster-management.io/v1/namespaces/edge1/manifestworks/shop";
-        let status = Effect::Change(vec![".status.conditions".to_owned()]);
-        let spec = Effect::Change(vec![
-            ".metadata.labels".to_owned(),
-            ".spec.workload".to_owned(),
-        ]);
-        assert!(on_members(work, &status).is_none());
-        assert!(on_members(work, &spec).is_some());
-        assert!(on_members(work, &Effect::Delete).is_some());
-        assert!(on_members("/apis/apps/v1/namespaces/a/deployments/b", &spec).is_none());
+async fn carry_out_step(client: &Client, step: &Step, timeout: Duration) -> anyhow::Result<()> {
+    let path = &step.path;
+    match &step.change {
+        Change::Patch(patch) | Change::Stop(patch) => {
+            let request = Request::patch(format!("{path}?fieldManager={FIELD_MANAGER}"))
+                .header("content-type", "application/merge-patch+json")
+                .body(serde_json::to_vec(patch)?)?;
+            client.request::<Value>(request).await?;
+        }
+        Change::Delete => {
+            let request = Request::delete(path).body(Vec::new())?;
+            match client.request::<Value>(request).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                other => drop(other?),
+            }
+        }
     }
+    if matches!(step.change, Change::Stop(_)) {
+        until_without_pods(client, path, timeout).await?;
+    }
+    Ok(())
 }

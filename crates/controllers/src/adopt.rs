@@ -4,6 +4,10 @@
 //! stop the controllers that were there, and nothing else. [`plan`] is pure: it reads what is there and says what to stop and what
 //! stands in the way.
 
+mod effects;
+
+pub use effects::obstacle_of;
+
 use bellwether_api::adoption::{FAILURE_POLICIES, REPLICAS};
 use bellwether_api::oam::ResourceTracker;
 use serde_json::{Value, json};
@@ -37,8 +41,20 @@ pub struct Step {
     pub what: String,
     /// The path of the object.
     pub path: String,
+    /// What is done to it.
+    pub change: Change,
+}
+
+/// What is done to an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
     /// A merge patch.
-    pub patch: Value,
+    Patch(Value),
+    /// A merge patch that stops a Deployment. Its pods have to be gone before the next step: until then they act on what that step
+    /// changes.
+    Stop(Value),
+    /// It is deleted.
+    Delete,
 }
 
 /// What taking over, or giving back, takes.
@@ -59,6 +75,9 @@ const OCM_CONTROLLERS: [&str; 5] = [
     "work-controller",
     "work-webhook",
 ];
+
+/// The rank of what keeps other controllers in order.
+const OPERATOR: u8 = 0;
 
 /// The groups of Open Cluster Management that have webhooks.
 const OCM_GROUPS: [&str; 2] = [bellwether_api::cluster::GROUP, bellwether_api::work::GROUP];
@@ -94,7 +113,7 @@ impl Origin {
         let name = metadata["name"].as_str().unwrap_or_default();
         match self {
             Self::Ocm => match name {
-                "cluster-manager" => Some(0),
+                "cluster-manager" => Some(OPERATOR),
                 "governance-policy-propagator" => Some(1),
                 _ => {
                     let part = name.strip_prefix("cluster-manager-")?;
@@ -133,18 +152,25 @@ pub fn plan(origin: Origin, found: &Found) -> Plan {
         .filter(|(_, deployment)| replicas(deployment) > 0)
         .collect();
     running.sort_by_key(|(rank, deployment)| (*rank, path_of(deployment)));
-    let stops = running.into_iter().map(|(_, deployment)| {
+    let mut operators: Vec<Step> = Vec::new();
+    let mut others: Vec<Step> = Vec::new();
+    for (rank, deployment) in running {
         let replicas = replicas(deployment);
-        Step {
+        let steps = if rank == OPERATOR {
+            &mut operators
+        } else {
+            &mut others
+        };
+        steps.push(Step {
             what: format!("stop {} ({replicas} replicas)", shown(deployment)),
             path: path_of(deployment),
-            patch: json!({
+            change: Change::Stop(json!({
                 "metadata": {"annotations": {REPLICAS: replicas.to_string()}},
                 "spec": {"replicas": 0},
-            }),
-        }
-    });
-    // Nobody answers them any more: writes that ask them would fail.
+            })),
+        });
+    }
+    // Soon nobody answers them any more: writes that ask them would fail. An operator would change them back.
     let calls = found.webhooks.iter().filter(|it| origin.calls(it));
     let calls = calls.filter_map(|configuration| {
         let policies = policies(configuration);
@@ -154,14 +180,14 @@ pub fn plan(origin: Origin, found: &Found) -> Plan {
             .then(|| Step {
                 what: format!("let writes pass {}", shown(configuration)),
                 path: path_of(configuration),
-                patch: json!({
+                change: Change::Patch(json!({
                     "metadata": {"annotations": {FAILURE_POLICIES: policies.join(",")}},
                     "webhooks": with_policies(configuration, |_| Some("Ignore".to_owned())),
-                }),
+                })),
             })
     });
     Plan {
-        steps: stops.chain(calls).collect(),
+        steps: operators.into_iter().chain(calls).chain(others).collect(),
         obstacles: match origin {
             Origin::Ocm => Vec::new(),
             Origin::Kubevela => found.trackers.iter().filter_map(obstacle).collect(),
@@ -176,8 +202,9 @@ fn is_our_hub(deployment: &Value) -> bool {
         && labels["app.kubernetes.io/component"] == "hub"
 }
 
-/// Returns what giving back takes: our hub ends, and everything that was stopped runs again.
-pub fn undo(origin: Origin, found: &Found) -> Plan {
+/// Returns what giving back takes: our hub ends, its webhooks, which are called that name, go, and everything that was stopped runs
+/// again.
+pub fn undo(origin: Origin, found: &Found, our_webhooks: &str) -> Plan {
     let annotation = |object: &Value, name: &str| {
         let value = object["metadata"]["annotations"][name].as_str();
         value.map(str::to_owned)
@@ -187,7 +214,15 @@ pub fn undo(origin: Origin, found: &Found) -> Plan {
     let stops = ours.map(|deployment| Step {
         what: format!("stop {}", shown(deployment)),
         path: path_of(deployment),
-        patch: json!({"spec": {"replicas": 0}}),
+        change: Change::Stop(json!({"spec": {"replicas": 0}})),
+    });
+    // Nobody answers them any more, and nobody creates them again: all writes to the hub would be refused.
+    let ours = found.webhooks.iter();
+    let ours = ours.filter(|it| it["metadata"]["name"] == our_webhooks);
+    let silenced = ours.map(|configuration| Step {
+        what: format!("delete {}", shown(configuration)),
+        path: path_of(configuration),
+        change: Change::Delete,
     });
     let starts = found.deployments.iter().filter_map(|deployment| {
         origin.rank(deployment)?;
@@ -195,10 +230,10 @@ pub fn undo(origin: Origin, found: &Found) -> Plan {
         Some(Step {
             what: format!("start {} ({replicas} replicas)", shown(deployment)),
             path: path_of(deployment),
-            patch: json!({
+            change: Change::Patch(json!({
                 "metadata": {"annotations": {REPLICAS: null}},
                 "spec": {"replicas": replicas},
-            }),
+            })),
         })
     });
     let calls = found.webhooks.iter().filter_map(|configuration| {
@@ -208,14 +243,14 @@ pub fn undo(origin: Origin, found: &Found) -> Plan {
         origin.calls(configuration).then(|| Step {
             what: format!("let writes ask {}", shown(configuration)),
             path: path_of(configuration),
-            patch: json!({
+            change: Change::Patch(json!({
                 "metadata": {"annotations": {FAILURE_POLICIES: null}},
                 "webhooks": with_policies(configuration, policy),
-            }),
+            })),
         })
     });
     Plan {
-        steps: stops.chain(starts).chain(calls).collect(),
+        steps: stops.chain(silenced).chain(starts).chain(calls).collect(),
         obstacles: Vec::new(),
     }
 }

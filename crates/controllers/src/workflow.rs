@@ -12,6 +12,7 @@
 //! | [`definitions`] | templates of steps: of the namespace, of the system, built in |
 //! | [`memory`] | what a process remembers: why a workflow is looked at, which version it wrote |
 //! | [`providers`] | actions: objects, HTTP, configurations and so on |
+//! | [`unsent`] | what a rehearsal would send |
 //! | [`watches`] | wakes workflows whose steps wait for an object that changed |
 
 pub mod approval;
@@ -21,11 +22,13 @@ pub mod engine;
 pub mod history;
 pub mod memory;
 pub mod providers;
+pub mod unsent;
 pub mod watches;
 
 pub use approval::ApprovalOptions;
 pub use engine::{Engine, Outcome, PassError};
 pub use providers::http::HttpPolicy;
+pub use unsent::Unsent;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,6 +55,9 @@ pub struct WorkflowOptions {
     pub source_cache: Option<PathBuf>,
     /// Open while this process leads. Nothing is sent, mailed or pushed while it is closed.
     pub fence: Option<Fence>,
+    /// Set in a rehearsal: what steps and templates would send is recorded here, and is not sent. Charts and manifests are still
+    /// fetched, because rendering needs them.
+    pub unsent: Option<Unsent>,
 }
 
 /// The object that a workflow belongs to.

@@ -1,7 +1,8 @@
 //! A rehearsal: controllers run, and nothing that they write is kept.
 //!
 //! Every write is sent with `dryRun=All`, so that the server checks and answers it, and is noted with what it would change. A controller
-//! sees the answer and goes on; what others would do after it is not seen, because the object does not change.
+//! sees the answer and goes on; what others would do after it is not seen, because the object does not change. Kinds that the server does
+//! not have look as if they had no objects, so that a hub can be looked at before the definitions of all kinds are created.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +68,10 @@ impl Rehearsal {
         mut request: Request<Body>,
     ) -> Result<Response<Body>, BoxError> {
         let path = request.uri().path().to_owned();
-        if [Method::GET, Method::HEAD].contains(request.method()) || is_question(&path) {
+        if [Method::GET, Method::HEAD].contains(request.method()) {
+            return answer_reading(client, request).await;
+        }
+        if is_question(&path) {
             return Ok(client.send(request).await?);
         }
         let method = request.method().clone();
@@ -76,8 +80,15 @@ impl Rehearsal {
             _ => read(client, &path).await,
         };
         *request.uri_mut() = dry(request.uri())?;
-        let (parts, body) = client.send(request).await?.into_parts();
-        let bytes = body.collect_bytes().await?;
+        let (parts, body) = request.into_parts();
+        let sent = body.collect_bytes().await?;
+        let request = Request::from_parts(parts, Body::from(sent.clone()));
+        let (mut parts, body) = client.send(request).await?.into_parts();
+        let mut bytes = body.collect_bytes().await?;
+        if [Method::POST, Method::PUT].contains(&method) && is_unserved(parts.status, &bytes) {
+            parts = created();
+            bytes = sent;
+        }
         let after: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if !is_passing(&path) {
             self.note(&method, &path, parts.status, before.as_ref(), &after);
@@ -115,6 +126,44 @@ impl Rehearsal {
         };
         self.effects.lock().insert(place, effect);
     }
+}
+
+/// Answers a request that only reads. A kind that the server does not have has no objects, and none come.
+async fn answer_reading(
+    client: &Client,
+    request: Request<Body>,
+) -> Result<Response<Body>, BoxError> {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    // Only a list, or a watch, has a limit or a time.
+    let (is_watch, is_list) = (query.contains("watch=true"), query.contains("limit="));
+    let response = client.send(request).await?;
+    if response.status() != StatusCode::NOT_FOUND || !(is_watch || is_list) {
+        return Ok(response);
+    }
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect_bytes().await?;
+    if !is_unserved(parts.status, &bytes) {
+        return Ok(Response::from_parts(parts, Body::from(bytes)));
+    }
+    if is_watch {
+        // Nothing will happen. The one who asks gives up after a while, and begins again.
+        std::future::pending::<()>().await;
+    }
+    let none = r#"{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":[]}"#;
+    Ok(Response::new(Body::from(none.as_bytes().to_vec())))
+}
+
+/// True if an answer says that there is no such kind, and not that there is no object of that name.
+fn is_unserved(status: StatusCode, body: &[u8]) -> bool {
+    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+    status == StatusCode::NOT_FOUND && answer["details"]["name"].is_null()
+}
+
+/// The head of an answer to a write that is taken.
+fn created() -> http::response::Parts {
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::CREATED;
+    response.into_parts().0
 }
 
 /// Requests that are posted, and change nothing.

@@ -84,6 +84,7 @@ impl WorkflowArgs {
             git_directories: self.git_directory.clone(),
             source_cache: self.source_cache.clone(),
             fence: None,
+            unsent: None,
         })
     }
 }

@@ -36,6 +36,9 @@ fn ocm() -> Found {
     }
 }
 
+/// The name of our webhook configurations.
+const OURS: &str = "our-hub";
+
 fn words(plan: &Plan) -> Vec<&str> {
     plan.steps.iter().map(|step| step.what.as_str()).collect()
 }
@@ -63,7 +66,12 @@ fn carry_out(found: &mut Found, plan: &Plan) {
     for step in &plan.steps {
         let objects = found.deployments.iter_mut().chain(&mut found.webhooks);
         for object in objects.filter(|object| path_of(object) == step.path) {
-            patched(object, &step.patch);
+            if let Change::Patch(patch) | Change::Stop(patch) = &step.change {
+                patched(object, patch);
+            }
+        }
+        if step.change == Change::Delete {
+            found.webhooks.retain(|it| path_of(it) != step.path);
         }
     }
 }
@@ -75,8 +83,8 @@ fn the_operator_is_stopped_before_what_it_keeps_in_order() {
         words(&plan),
         [
             "stop Deployment open-cluster-management/cluster-manager (3 replicas)",
-            "stop Deployment open-cluster-management-hub/cluster-manager-work-controller (3 replicas)",
             "let writes pass ValidatingWebhookConfiguration manifestworkvalidators.admission.work.open-cluster-management.io",
+            "stop Deployment open-cluster-management-hub/cluster-manager-work-controller (3 replicas)",
         ]
     );
     assert!(plan.obstacles.is_empty());
@@ -94,7 +102,7 @@ fn what_was_taken_over_can_be_given_back() {
         [],
         "taking over twice changes nothing"
     );
-    let back = undo(Origin::Ocm, &found);
+    let back = undo(Origin::Ocm, &found, OURS);
     assert_eq!(back.steps.len(), there.steps.len());
     carry_out(&mut found, &back);
     for (now, then) in found.webhooks.iter().zip(&before.webhooks) {
@@ -103,7 +111,7 @@ fn what_was_taken_over_can_be_given_back() {
     for (now, then) in found.deployments.iter().zip(&before.deployments) {
         assert_eq!(now["spec"], then["spec"]);
     }
-    assert_eq!(undo(Origin::Ocm, &found).steps, []);
+    assert_eq!(undo(Origin::Ocm, &found, OURS).steps, []);
 }
 
 #[test]
@@ -156,4 +164,41 @@ fn records_that_cannot_be_carried_on_stand_in_the_way() {
         json!({"type": "versioned", "compression": packed}),
         Some("type \"gzip\" that cannot be read"),
     );
+}
+
+/// A hub of ours that is stopped does not leave webhooks that nobody answers, whoever it was taken over from.
+#[test]
+fn our_webhooks_go_before_others_start_again() {
+    let labels =
+        json!({"app.kubernetes.io/name": "bellwether", "app.kubernetes.io/component": "hub"});
+    let kept = json!({REPLICAS: "1"});
+    for (origin, name, label) in [
+        (Origin::Ocm, "cluster-manager", "any"),
+        (Origin::Kubevela, "kubevela-vela-core", "vela-core"),
+    ] {
+        let label = json!({"app.kubernetes.io/name": label});
+        let mut theirs = deployment("theirs", name, 0, &label);
+        theirs["metadata"]["annotations"] = kept.clone();
+        let mut mutating = webhooks(OURS);
+        mutating["kind"] = "MutatingWebhookConfiguration".into();
+        let found = Found {
+            deployments: vec![theirs, deployment("ours", "hub", 2, &labels)],
+            webhooks: vec![mutating, webhooks(OURS), webhooks("shop")],
+            trackers: Vec::new(),
+        };
+        let plan = undo(origin, &found, OURS);
+        assert_eq!(
+            words(&plan),
+            [
+                "stop Deployment ours/hub",
+                "delete MutatingWebhookConfiguration our-hub",
+                "delete ValidatingWebhookConfiguration our-hub",
+                &format!("start Deployment theirs/{name} (1 replicas)"),
+            ]
+        );
+        assert!(
+            matches!(plan.steps[0].change, Change::Stop(_)),
+            "it is waited for"
+        );
+    }
 }

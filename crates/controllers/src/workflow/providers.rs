@@ -24,7 +24,7 @@ use tokio_rustls::rustls::ClientConfig;
 use self::http::{Extras, HttpClient};
 use self::kube::Objects;
 use super::watches::Looked;
-use super::{Owner, WorkflowOptions};
+use super::{Owner, Unsent, WorkflowOptions};
 use crate::egress::Egress;
 
 /// What carries actions out.
@@ -35,6 +35,8 @@ pub struct Providers {
     git: bellwether_git::Client,
     /// Closed while another process may lead.
     fence: Option<Fence>,
+    /// Set in a rehearsal.
+    unsent: Option<Unsent>,
 }
 
 impl std::fmt::Debug for Providers {
@@ -52,6 +54,7 @@ impl Providers {
             git: bellwether_git::Client::new(Arc::new(Egress::new(options))),
             clock: clock.clone(),
             fence: options.fence.clone(),
+            unsent: options.unsent.clone(),
         }
     }
 
@@ -63,6 +66,9 @@ impl Providers {
         looked: &mut Vec<Looked>,
     ) -> Result<Done, String> {
         let params = &request.call.params;
+        if let Some(unsent) = &self.unsent {
+            unsent.check(&request.call.name, params)?;
+        }
         let value = match request.call.name.as_str() {
             "kube.apply" => self.objects.apply(owner, &request.call, looked).await?,
             action::OBJECT => self.objects.apply_step(owner, params, looked).await?,
