@@ -2,12 +2,14 @@
 //!
 //! Identifiers are our own: nobody compares them with those of other controllers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bellwether_api::SharedObject;
 use bellwether_api::oam::names::annotation;
 use bellwether_api::oam::{
     Application, ApplicationComponent, ApplicationRevision, ApplicationRevisionSpec,
+    ApplicationSpec,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -76,8 +78,45 @@ pub fn recorded(
 
 /// Whether a revision has this very spec.
 pub fn has_spec(revision: &ApplicationRevision, application: &Application) -> bool {
-    serde_json::to_value(&application.spec)
-        .is_ok_and(|spec| spec == revision.spec.application.value()["spec"])
+    let recorded = &revision.spec.application.value()["spec"];
+    let Ok(spec) = serde_json::to_value(&application.spec) else {
+        return false;
+    };
+    // Other controllers leave out what is empty.
+    let read = || serde_json::from_value::<ApplicationSpec>(recorded.clone()).ok();
+    spec == *recorded
+        || read().is_some_and(|recorded| serde_json::to_value(recorded).is_ok_and(|it| it == spec))
+}
+
+/// Whether a revision recorded the policies, the workflow and the copied objects that an application refers to, as they are.
+///
+/// Revisions of other controllers have identifiers of their own, which we cannot compute: they are compared by what they recorded.
+pub fn has_referred(revision: &ApplicationRevision, referred: &[Value]) -> bool {
+    let (shared, copied): (Vec<&Value>, Vec<&Value>) = referred.iter().partition(|object| {
+        object["apiVersion"] == "core.oam.dev/v1alpha1"
+            && ["Policy", "Workflow"]
+                .iter()
+                .any(|kind| object["kind"] == *kind)
+    });
+    let (policies, workflows) = shared.into_iter().partition(|it| it["kind"] == "Policy");
+    let spec = &revision.spec;
+    settings(spec.policies.values().collect()) == settings(policies)
+        && settings(spec.workflow.iter().collect()) == settings(workflows)
+        && settings(spec.referred_objects.iter().collect()) == settings(copied)
+}
+
+/// What objects say, by their names.
+fn settings(objects: Vec<&Value>) -> BTreeMap<String, Vec<Value>> {
+    let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for object in objects {
+        let mut content = content(object);
+        if let Value::Object(fields) = &mut content {
+            fields.retain(|field, _| field != "apiVersion" && field != "kind");
+        }
+        let name = object["metadata"]["name"].to_string();
+        all.entry(name).or_default().push(content);
+    }
+    all
 }
 
 /// The number of a revision: its name ends with it.
@@ -197,6 +236,35 @@ mod tests {
         assert_ne!(first, hash("nginx", &definition("b", "1")));
         assert_ne!(first, hash("apache", &definition("a", "1")));
         assert_eq!(first.len(), DIGITS);
+    }
+
+    /// A revision whose identifier another controller made up.
+    fn foreign(spec: &Value, policies: &Value) -> ApplicationRevision {
+        serde_json::from_value(json!({
+            "metadata": {"name": "shop-v1"},
+            "spec": {"application": {"metadata": {"name": "shop"}, "spec": spec}, "policies": policies},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn revisions_of_others_are_known_by_what_they_recorded() {
+        let app = application("nginx");
+        let same = json!({"components": [
+            {"name": "web", "type": "webservice", "properties": {"image": "nginx"}, "traits": []},
+        ]});
+        let other = json!({"components": [{"name": "web", "type": "worker"}]});
+        let policy = |image: &str| {
+            json!({"apiVersion": "core.oam.dev/v1alpha1", "kind": "Policy", "metadata": {"name": "p", "uid": image},
+                "type": "override", "properties": {"image": image}})
+        };
+        let recorded = json!({"default/p": {"metadata": {"name": "p"}, "type": "override", "properties": {"image": "a"}}});
+        assert!(has_spec(&foreign(&same, &json!({})), &app));
+        assert!(!has_spec(&foreign(&other, &json!({})), &app));
+        assert!(has_referred(&foreign(&same, &json!({})), &[]));
+        assert!(has_referred(&foreign(&same, &recorded), &[policy("a")]));
+        assert!(!has_referred(&foreign(&same, &recorded), &[policy("b")]));
+        assert!(!has_referred(&foreign(&same, &recorded), &[]));
     }
 
     #[test]

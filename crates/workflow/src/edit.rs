@@ -44,7 +44,7 @@ pub struct Seen {
 pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
     let now = State::of(entries);
     if now.started.is_none() {
-        return Vec::new();
+        return carried_out_by_others(seen, entries, spec);
     }
     if let Some(delivered) = &seen.delivered
         && delivered.revision == spec.revision
@@ -124,6 +124,21 @@ pub fn events(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
     }
     suspension(seen, &before, &now, &mut events);
     events
+}
+
+/// What another controller carried out to the end, before we had a log of it, is not carried out again. It does not say up to which entry
+/// of a log its status speaks.
+fn carried_out_by_others(seen: &Seen, entries: &[Entry], spec: &Spec) -> Vec<Event> {
+    let is_foreign = entries.is_empty() && seen.seq.is_none();
+    let is_asked_for = seen.is_cleared || !seen.restart.is_empty() || seen.rolling_back;
+    let delivered = seen.delivered.as_ref();
+    let delivered = delivered.filter(|it| it.revision == spec.revision && it.started.is_some());
+    match delivered {
+        Some(state) if is_foreign && !is_asked_for => vec![Event::Snapshot {
+            state: state.clone(),
+        }],
+        _ => Vec::new(),
+    }
 }
 
 /// The names of the values that steps hand on.

@@ -6,6 +6,7 @@ use bellwether_api::oam::names::label;
 use bellwether_api::oam::{Application, ApplicationRevision};
 use bellwether_application::appfile::Appfile;
 use bellwether_application::catalog::Catalog;
+use bellwether_application::revision::has_referred;
 use bellwether_application::world::World;
 use bellwether_application::{Class, RenderError, Stage};
 use serde_json::Value;
@@ -53,13 +54,21 @@ impl Reconciler {
         application: &Application,
         basis: &'a Basis,
     ) -> Result<Option<Appfile<'a>>, Failure> {
-        let labels = basis.pinned.as_ref();
-        let labels = labels.and_then(|revision| revision.metadata.labels.as_ref());
+        let Some(pinned) = &basis.pinned else {
+            return Ok(None);
+        };
+        let labels = pinned.metadata.labels.as_ref();
         let recorded = labels.and_then(|labels| labels.get(label::APP_REVISION_HASH));
         match self.parse(application, basis).await {
-            Ok(parsed) => {
-                let is_same = Some(&parsed.context.revision_hash) == recorded;
-                Ok(is_same.then_some(parsed))
+            Ok(mut parsed) => {
+                // The revision has this spec and these definitions. Identifiers of other controllers are never ours: a revision of theirs
+                // is carried on under the one that it has.
+                let is_same = has_referred(pinned, &parsed.referred);
+                let Some(recorded) = recorded.filter(|_| is_same) else {
+                    return Ok(None);
+                };
+                parsed.context.revision_hash.clone_from(recorded);
+                Ok(Some(parsed))
             }
             Err(Failure::Render(error)) if error.class == Class::Outside => Err(error.into()),
             Err(_) => Ok(None),
