@@ -3,6 +3,7 @@
 mod chart;
 #[cfg(test)]
 mod generated;
+mod owned;
 mod progress;
 mod stored_versions;
 mod uninstall;
@@ -22,6 +23,7 @@ use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::objects::duration;
 
+use owned::Identity;
 pub(crate) use uninstall::{UninstallArgs, run as uninstall};
 
 /// Who owns the fields that an installation writes.
@@ -109,8 +111,7 @@ struct CommonArgs {
 
 /// An installation: what it is called, where it is, and what it consists of.
 struct Installation {
-    name: String,
-    namespace: String,
+    identity: Identity,
     objects: Vec<Value>,
 }
 
@@ -120,7 +121,12 @@ pub(crate) async fn run(arguments: InstallArgs) -> anyhow::Result<()> {
             let flags = json!({"mode": "hub"});
             let values = hub.common.sources(flags)?;
             let definitions = bellwether_api::definitions().collect();
-            let installed = Installation::new(hub.name, hub.namespace, definitions, &values)?;
+            let identity = Identity {
+                name: hub.name,
+                namespace: hub.namespace,
+                mode: "hub",
+            };
+            let installed = Installation::new(identity, definitions, &values)?;
             (hub.common, installed)
         }
         InstallCommand::Agent(agent) => {
@@ -134,7 +140,12 @@ pub(crate) async fn run(arguments: InstallArgs) -> anyhow::Result<()> {
             }
             let values = agent.common.sources(flags)?;
             let definitions = bellwether_api::member_definitions();
-            let installed = Installation::new(agent.name, agent.namespace, definitions, &values)?;
+            let identity = Identity {
+                name: agent.name,
+                namespace: agent.namespace,
+                mode: "agent",
+            };
+            let installed = Installation::new(identity, definitions, &values)?;
             (agent.common, installed)
         }
     };
@@ -189,24 +200,22 @@ fn image_values(image: &str) -> anyhow::Result<Value> {
 
 impl Installation {
     fn new(
-        name: String,
-        namespace: String,
+        identity: Identity,
         definitions: Vec<Value>,
         values: &ValueSources,
     ) -> anyhow::Result<Self> {
-        let rendered = chart::render(&name, &namespace, values)?;
+        let Identity {
+            name, namespace, ..
+        } = &identity;
+        let rendered = chart::render(name, namespace, values)?;
         let own = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         let mut objects = vec![own];
         objects.extend(definitions);
         objects.extend(rendered);
-        Ok(Self {
-            name,
-            namespace,
-            objects,
-        })
+        Ok(Self { identity, objects })
     }
 
-    /// Applies everything, and waits until all processes are available.
+    /// Applies everything, waits until all processes are available, and removes what earlier values made and these do not.
     async fn apply(self, common: &CommonArgs) -> anyhow::Result<()> {
         let connection = common.connect.open(None).await?;
         let is_definition = |it: &&Value| it["kind"] == "CustomResourceDefinition";
@@ -218,20 +227,21 @@ impl Installation {
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..apply::Apply::default()
         };
-        let manifests = self.objects.into_iter().map(|object| Manifest {
+        let manifests = self.objects.iter().map(|object| Manifest {
             place: "the chart".to_owned(),
-            object,
+            object: object.clone(),
         });
         let (mut out, mut notes) = (std::io::stdout(), std::io::stderr());
         apply::run(&connection, &how, manifests.collect(), &mut out, &mut notes).await?;
-        progress::until_available(
-            connection.client,
-            &self.namespace,
-            &self.name,
-            common.timeout,
-        )
-        .await?;
-        say(&format!("{} is installed", self.name));
+        let Identity {
+            name, namespace, ..
+        } = &self.identity;
+        let client = &connection.client;
+        progress::until_available(client.clone(), namespace, name, common.timeout).await?;
+        let there = owned::find(client, &self.identity).await?;
+        let surplus = owned::surplus(there, &self.objects);
+        uninstall::remove(&connection, surplus, common.timeout).await?;
+        say(&format!("{name} is installed"));
         Ok(())
     }
 }

@@ -5,15 +5,16 @@ use std::time::Duration;
 use bellwether_api::cluster::names::registration::AGENT_NAMESPACE;
 use bellwether_ctl::delete::{self, Cascade, Delete};
 use bellwether_ctl::{Connection, DryRun, Manifest, Scope};
-use bellwether_helm::ValueSources;
-use bellwether_json::yaml::to_yaml;
 use clap::{Args, Subcommand};
+use http::Request;
+use kube::Client;
 use serde_json::{Value, json};
 
-use super::chart;
+use super::owned::{self, Identity};
 use crate::cli::say;
 use crate::connect::ConnectArgs;
 use crate::objects::duration;
+use crate::stop::until_without_pods;
 
 /// What to remove.
 #[derive(Debug, Args)]
@@ -75,13 +76,16 @@ struct CommonArgs {
 }
 
 /// What the objects of a fleet are made from, in the order in which they go.
-const DELIVERED: [&str; 6] = [
+const DELIVERED: [&str; 9] = [
     "applications.core.oam.dev",
     "applicationconfigurations.core.oam.dev",
     "workflowruns.core.oam.dev",
+    "rollouts.standard.oam.dev",
+    "distributions.workflow.bellwether.dev",
     "manifestworkreplicasets.work.open-cluster-management.io",
     "policies.policy.open-cluster-management.io",
     "manifestworks.work.open-cluster-management.io",
+    "works.multicluster.x-k8s.io",
 ];
 
 pub(crate) async fn run(arguments: UninstallArgs) -> anyhow::Result<()> {
@@ -99,8 +103,12 @@ pub(crate) async fn run(arguments: UninstallArgs) -> anyhow::Result<()> {
                     delete(&connection, &all).await?;
                 }
             }
-            let flags = json!({"mode": "hub"});
-            let mut objects = installed(&hub.name, &hub.namespace, &flags)?;
+            let identity = Identity {
+                name: hub.name.clone(),
+                namespace: hub.namespace.clone(),
+                mode: "hub",
+            };
+            let mut objects = owned::find(&connection.client, &identity).await?;
             // Made by the processes themselves.
             objects.push(named(
                 "v1",
@@ -123,9 +131,12 @@ pub(crate) async fn run(arguments: UninstallArgs) -> anyhow::Result<()> {
         }
         UninstallCommand::Agent(agent) => {
             let connection = agent.common.connect.open(None).await?;
-            // The name of the member is in no name of an object.
-            let flags = json!({"mode": "agent", "agent": {"clusterName": "any"}});
-            let objects = installed(&agent.name, &agent.namespace, &flags)?;
+            let identity = Identity {
+                name: agent.name.clone(),
+                namespace: agent.namespace.clone(),
+                mode: "agent",
+            };
+            let objects = owned::find(&connection.client, &identity).await?;
             remove(&connection, objects, agent.common.timeout).await?;
             say(&format!("{} is removed; what it applied stays", agent.name));
         }
@@ -133,28 +144,19 @@ pub(crate) async fn run(arguments: UninstallArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The objects of an installation with everything that may be part of it, in the order in which they go: webhooks first, so that
-/// no write waits for a hub that is gone.
-fn installed(name: &str, namespace: &str, flags: &Value) -> anyhow::Result<Vec<Value>> {
-    let values = ValueSources {
-        files: vec![("the flags".to_owned(), to_yaml(flags))],
-        ..ValueSources::default()
-    };
-    let mut objects = chart::render(name, namespace, &values)?;
-    objects.retain(|object| object["kind"] != "Namespace");
-    objects.reverse();
-    Ok(objects)
-}
-
 fn named(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}})
 }
 
-async fn remove(
+/// Removes objects in their order. A Deployment is stopped first: as long as one of its processes runs, it repairs what goes.
+pub(super) async fn remove(
     connection: &Connection,
     objects: Vec<Value>,
     timeout: Duration,
 ) -> anyhow::Result<()> {
+    for deployment in objects.iter().filter(|it| it["kind"] == "Deployment") {
+        stop(&connection.client, deployment, timeout).await?;
+    }
     let objects = objects.into_iter().map(|object| Manifest {
         place: "the chart".to_owned(),
         object,
@@ -165,6 +167,25 @@ async fn remove(
         ..deletion(connection, timeout)
     };
     delete(connection, &all).await
+}
+
+async fn stop(client: &Client, deployment: &Value, timeout: Duration) -> anyhow::Result<()> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let metadata = &deployment["metadata"];
+    let path = format!(
+        "/apis/apps/v1/namespaces/{}/deployments/{}",
+        text(&metadata["namespace"]),
+        text(&metadata["name"])
+    );
+    let patch = json!({"spec": {"replicas": 0}});
+    let request = Request::patch(&path)
+        .header("content-type", "application/merge-patch+json")
+        .body(serde_json::to_vec(&patch)?)?;
+    match client.request::<Value>(request).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        other => drop(other?),
+    }
+    until_without_pods(client, &path, timeout).await
 }
 
 fn scope(connection: &Connection, all_namespaces: bool) -> Scope {

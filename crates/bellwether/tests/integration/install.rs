@@ -235,11 +235,26 @@ fn an_installation_is_applied_waited_for_and_removed() {
         output.ends_with("bellwether-hub is installed\n"),
         "{output}"
     );
+    let find = |what: &str| {
+        fleet
+            .run(&format!("{BELLWETHER} get {what} --context cluster1"))
+            .0
+    };
+    let budget = "poddisruptionbudget/bellwether-hub -n bellwether-system";
+    let everything = "clusterrolebinding/bellwether-hub-bellwether-system-execution-cluster-admin";
+    assert!(find(budget));
     let again = fleet.shell(&format!(
-        "{BELLWETHER} install hub --context cluster1 --apply --replicas 1 --timeout 60s"
+        "{BELLWETHER} install hub --context cluster1 --apply --replicas 1 --set execution.clusterRole=cluster-admin --timeout 60s"
     ));
     assert!(again.contains("1 of 1 processes are available"), "{again}");
+    assert!(!find(budget), "one process has none");
+    assert!(
+        !find(&everything.replace("cluster-admin", "admin")),
+        "it is not wanted any more"
+    );
+    assert!(find(everything));
     fleet.shell(&format!("{BELLWETHER} uninstall hub --context cluster1"));
+    assert!(!find(everything), "whatever values it was made with");
     for gone in [
         "deployment/bellwether-hub -n bellwether-system",
         "clusterrole/bellwether-hub-bellwether-system",
@@ -250,6 +265,53 @@ fn an_installation_is_applied_waited_for_and_removed() {
     }
     let stays = "crd/applications.core.oam.dev";
     fleet.shell(&format!("{BELLWETHER} get {stays} --context cluster1"));
+}
+
+/// A hub creates its webhooks again for as long as it runs: they go when its processes are gone.
+#[test]
+fn webhooks_of_a_hub_that_is_removed_stay_away() {
+    let cluster = Fleet::only_server();
+    let objects = manifests("install hub");
+    // No kubelet runs the Deployment: the process is started by hand, and this is its pod.
+    let labels = &find(&objects, "Deployment", "bellwether-hub")["spec"]["selector"]["matchLabels"];
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "hub", "namespace": "bellwether-system", "labels": labels},
+        "spec": {"containers": [{"name": "hub", "image": "b:1"}]}});
+    let parts = |object: &Value| {
+        !object["kind"]
+            .as_str()
+            .unwrap()
+            .ends_with("WebhookConfiguration")
+    };
+    let objects: Vec<Value> = objects.into_iter().filter(parts).chain([pod]).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    let path = cluster.scratch().join("hub.json");
+    std::fs::write(&path, list.to_string()).unwrap();
+    cluster.shell(&format!(
+        "{BELLWETHER} apply --server-side -f {}",
+        path.display()
+    ));
+    let account = Account::of_hub(&cluster);
+    let mut hub = Pod::start(
+        &account,
+        "hub --skip-definitions --webhook-listen 127.0.0.1:0 --webhook-secret bellwether-system/bellwether-hub-webhook",
+    );
+    hub.until("the hub is ready");
+    let webhooks = "validatingwebhookconfiguration bellwether-hub";
+    let removing = cluster.spawn(&format!("{BELLWETHER} uninstall hub --timeout 60s"));
+    let deployment = "deployment bellwether-hub -n bellwether-system";
+    cluster.until_field(deployment, ".spec.replicas", "0");
+    assert!(
+        cluster.run(&format!("{BELLWETHER} get {webhooks}")).0,
+        "its process still runs"
+    );
+    assert!(hub.ends_when_asked());
+    cluster.shell(&format!(
+        "{BELLWETHER} delete pod hub -n bellwether-system --force"
+    ));
+    while !removing.line().starts_with("bellwether-hub is removed") {}
+    cluster.until_gone(webhooks);
+    cluster.until_gone("clusterrole bellwether-hub-bellwether-system");
 }
 
 /// The requests of an account that a server refused for lack of rights.
