@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::io::Write as _;
+
 use bellwether_process::agent::AgentArgs;
 use bellwether_process::complete;
 pub(crate) use bellwether_process::output::{is_pipe_broken, note_broken_pipe, say};
