@@ -41,7 +41,7 @@ async fn set_status(bed: &Bed, object: &Value, status: Value) {
 #[tokio::test(start_paused = true)]
 async fn a_canary_group_whose_decisions_come_late_goes_first_all_the_same() {
     let bed = Bed::start(&["cluster1", "cluster2", "cluster3"], |_| json!({})).await;
-    bed.silent.lock().insert("cluster1".to_owned());
+    bed.broken.lock().insert("cluster1".to_owned());
     // Decisions are written by hand, one by one.
     bed.scheduler.abort();
     let placement = placement_of("all", json!({}));
@@ -63,7 +63,7 @@ async fn a_canary_group_whose_decisions_come_late_goes_first_all_the_same() {
     set_status(&bed, &placement, selected).await;
     bed.fleet.pass(5000).await;
     assert_eq!(bed.enforcing().await, ["cluster1"]);
-    bed.silent.lock().clear();
+    bed.broken.lock().clear();
     bed.evaluate_again("cluster1", "limits").await;
     bed.until("limits", RolloutStatus::Succeeded).await;
     assert_eq!(bed.enforcing().await, ["cluster1", "cluster2", "cluster3"]);
