@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_step_of_a_group_has_a_log_of_its_own() {
-        let run = json!({"metadata": {"name": "r"}, "spec": {}, "status": {"mode": {}, "suspend": false,
+        let run = json!({"metadata": {"name": "r"}, "spec": {}, "status": {"status": "executing", "mode": {}, "suspend": false,
             "terminated": false, "finished": false, "steps": [{"id": "g1", "name": "group",
                 "subSteps": [{"id": "s1", "name": "say"}]}]}});
         let subject = Subject::Run(serde_json::from_value(run).unwrap());
