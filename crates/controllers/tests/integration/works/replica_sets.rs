@@ -400,6 +400,11 @@ async fn groups_go_one_after_the_other_and_each_is_watched_for_a_while(fleet: &m
 async fn a_group_that_takes_too_long_holds_the_others_up(fleet: &mut Fleet) {
     start(fleet, &["cluster1"]).await;
     decide(fleet, 1, "rest", &["cluster2", "cluster3"]).await;
+    let placement = json!({"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+        "metadata": {"name": "p", "namespace": "default"}});
+    fleet
+        .merge_status(HUB, &placement, json!({"numberOfSelectedClusters": 3}))
+        .await;
     let strategy =
         json!({"type": "ProgressivePerGroup", "progressivePerGroup": {"progressDeadline": "10m"}});
     let set = set(strategy, json!([deployment("web", 1)]));
