@@ -60,6 +60,8 @@ pub(crate) async fn backup(arguments: BackupArgs) -> anyhow::Result<()> {
         output.display()
     );
     let partial = with_suffix(&output, ".part");
+    // What a client that was killed has left.
+    let _ = fs::remove_file(&partial);
     // If nobody runs there, the directory can be read.
     let written = if socket::fetch(&data_dir, &partial).await? {
         Ok(())

@@ -35,6 +35,10 @@ impl BackupSocket {
         let path = data.join(SOCKET);
         // One that a killed process has left; this process holds the lock of the directory.
         let _ = std::fs::remove_file(&path);
+        // And what it was about to send.
+        let file = data.join(FILE);
+        let _ = std::fs::remove_file(&file);
+        let _ = std::fs::remove_dir_all(super::with_suffix(&file, ".store"));
         let task = match bind(&path) {
             Ok(listener) => Some(tokio::spawn(serve(listener, data.to_owned(), store))),
             Err(error) => {
@@ -97,7 +101,8 @@ pub(super) async fn fetch(data: &Path, output: &Path) -> anyhow::Result<bool> {
     options.write(true).create_new(true).mode(0o600);
     let file = options.open(output).await;
     let mut file = file.with_context(|| cannot("write", output))?;
-    let copied = tokio::io::copy(&mut stream, &mut file).await?;
+    let copied = tokio::io::copy(&mut stream, &mut file).await;
+    let copied = copied.context("the running server ended before the backup was complete")?;
     file.sync_all()
         .await
         .with_context(|| cannot("write", output))?;

@@ -41,6 +41,8 @@ fn a_running_fleet_is_saved_and_restored() {
         "{BELLWETHER} backup --data-dir {data} --output {}",
         file.display()
     );
+    // What a client has left that was killed.
+    std::fs::write(elsewhere.path().join("saved.tar.part"), "half").unwrap();
     let output = fleet.shell(&backup);
     assert!(output.starts_with("saved "), "{output}");
     config_map(&fleet, "after", "cluster1");
