@@ -80,6 +80,8 @@ fn a_hub_gets_the_rights_of_its_controllers_and_no_others() {
             "{text}"
         );
     }
+    let (succeeded, _, errors) = bellwether("install hub --set replicas=3");
+    assert!(!succeeded && errors.contains("replicas"), "{errors}");
     let (succeeded, _, errors) = bellwether("install hub --set controllers={palcement}");
     assert!(
         !succeeded && errors.contains("there is no controller"),
@@ -213,6 +215,8 @@ fn helm_renders_the_chart_alike() {
         "controllers={palcement}",
         "mode=agent",
         "replicaCount=many",
+        "replicas=3",
+        "networkPolicy.enable=false",
         "mode=spoke",
     ] {
         let command = format!("template x deploy/chart --kube-version 1.35.0 --set {set}");
