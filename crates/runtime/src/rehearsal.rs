@@ -136,8 +136,10 @@ async fn answer_reading(
     let query = request.uri().query().unwrap_or_default().to_owned();
     // Only a list, or a watch, has a limit or a time.
     let (is_watch, is_list) = (query.contains("watch=true"), query.contains("limit="));
+    // Not a description of a group or a version.
+    let is_object = request.uri().path().split('/').count() > 5;
     let response = client.send(request).await?;
-    if response.status() != StatusCode::NOT_FOUND || !(is_watch || is_list) {
+    if response.status() != StatusCode::NOT_FOUND || !(is_watch || is_list || is_object) {
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
@@ -148,6 +150,11 @@ async fn answer_reading(
     if is_watch {
         // Nothing will happen. The one who asks gives up after a while, and begins again.
         std::future::pending::<()>().await;
+    }
+    if !is_list {
+        let absent = r#"{"kind":"Status","status":"Failure","reason":"NotFound","message":"not found","code":404}"#;
+        let absent = Body::from(absent.as_bytes().to_vec());
+        return Ok(Response::from_parts(parts, absent));
     }
     let none = r#"{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":[]}"#;
     Ok(Response::new(Body::from(none.as_bytes().to_vec())))

@@ -66,7 +66,13 @@ pub(super) async fn find(client: &Client, identity: &Identity) -> anyhow::Result
         } else {
             "/api"
         };
-        let path = format!("{root}/{api_version}/{plural}?labelSelector={selector}");
+        // A hub that finds none creates them itself, without the labels of an installation.
+        let query = if kind.ends_with("WebhookConfiguration") {
+            format!("fieldSelector=metadata.name%3D{WEBHOOKS}")
+        } else {
+            format!("labelSelector={selector}")
+        };
+        let path = format!("{root}/{api_version}/{plural}?{query}");
         let request = Request::get(&path).body(Vec::new())?;
         let list = client.request::<Value>(request).await;
         let list = list.with_context(|| format!("cannot list {plural}"))?;
@@ -98,7 +104,8 @@ impl Identity {
         let name = metadata["name"].as_str().unwrap_or_default();
         if name == WEBHOOKS && object["webhooks"].is_array() {
             let service = &object["webhooks"][0]["clientConfig"]["service"];
-            return service["namespace"] == self.namespace.as_str();
+            let is_here = service.is_null() || service["namespace"] == self.namespace.as_str();
+            return self.mode == "hub" && is_here;
         }
         let own = format!("{}-{}", self.name, self.namespace);
         let rest = name.strip_prefix(own.as_str());
