@@ -203,7 +203,7 @@ fn errors_have_one_voice_and_name_what_was_meant() {
     for (arguments, expected) in [
         (
             &["status", "mwsr/shop"][..],
-            "error: unknown kind \"mwsr\"; did you mean mwrs? This command knows app, work, manifestwork, mwrs, policy.\n",
+            "error: unknown kind \"mwsr\"; did you mean mwrs? This command knows app, work, manifestwork, mwrs, policy, workflowrun.\n",
         ),
         (
             &["why", "cluster1", "shop"],
