@@ -404,7 +404,7 @@ fn hub_and_agent_do_their_whole_job_with_the_rights_of_their_accounts() {
         "{BELLWETHER} delete -f examples/policy/enforce.yaml --timeout=60s"
     ));
     hub_cluster.shell(&format!(
-        "{BELLWETHER} delete -f examples/rollout/fleet.yaml --timeout=60s"
+        "{BELLWETHER} delete -f examples/rollout/fleet.yaml --ignore-not-found --timeout=60s"
     ));
     hub_cluster.shell(&format!("{BELLWETHER} cluster detach edge1 --timeout 60"));
     assert_eq!(refused(&hub_cluster, ":bellwether-hub"), [""; 0]);
