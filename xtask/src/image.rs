@@ -73,7 +73,7 @@ pub(crate) fn image(arguments: &ImageArgs) -> anyhow::Result<()> {
         say(&format!("{} {digest}", image.architecture));
     }
     let output = root().join(&arguments.output);
-    let archive = layout.to_archive(&arguments.tag)?;
+    let archive = layout.into_archive(&arguments.tag)?;
     fs::write(&output, &archive).with_context(|| format!("cannot write {}", output.display()))?;
     say(&format!(
         "{} sha256:{}",

@@ -143,7 +143,6 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "tables are written in place")]
     fn check(policies: Value, components: Value, expected: &[&str]) {
         let policies: Vec<ApplicationPolicy> = serde_json::from_value(policies).unwrap();
         let components: Vec<ApplicationComponent> = serde_json::from_value(components).unwrap();

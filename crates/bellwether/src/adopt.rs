@@ -244,10 +244,10 @@ async fn carry_out(client: &Client, plan: &Plan, arguments: &AdoptArgs) -> anyho
 async fn carry_out_step(client: &Client, step: &Step, timeout: Duration) -> anyhow::Result<()> {
     let path = &step.path;
     match &step.change {
-        Change::Patch(patch) | Change::Stop(patch) => {
+        Change::Patch(fields) | Change::Stop(fields) => {
             let request = Request::patch(format!("{path}?fieldManager={FIELD_MANAGER}"))
                 .header("content-type", "application/merge-patch+json")
-                .body(serde_json::to_vec(patch)?)?;
+                .body(serde_json::to_vec(fields)?)?;
             client.request::<Value>(request).await?;
         }
         Change::Delete => {

@@ -16,8 +16,8 @@ use bellwether_process::missing_rights;
 use bellwether_process::pace::PaceArgs;
 use bellwether_process::signal::stop_signal;
 use bellwether_runtime::{
-    Clock, ControllerMetrics, Fence, MetricsRegistry, Outage, Pacer, ReconcileError as _,
-    Retry, Tasks, with_user_agent,
+    Clock, ControllerMetrics, Fence, MetricsRegistry, Outage, Pacer, ReconcileError as _, Retry,
+    Tasks, with_user_agent,
 };
 use bellwether_webhook::Keeper;
 use clap::Args;

@@ -107,7 +107,7 @@ impl Layout {
 
     /// Returns the archive. What has the tag is an index of all architectures: programs that copy images take an archive with one entry
     /// only, or ask for its name.
-    pub(crate) fn to_archive(mut self, tag: &str) -> Result<Vec<u8>, WriteError> {
+    pub(crate) fn into_archive(mut self, tag: &str) -> Result<Vec<u8>, WriteError> {
         let mut archive = Writer::new(Vec::new());
         let of = |manifests: &[Value]| json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests});
         let image = of(&self.manifests).to_string().into_bytes();
@@ -208,7 +208,7 @@ mod tests {
     fn built() -> (String, Vec<u8>) {
         let mut layout = Layout::default();
         let digest = layout.add(&image()).unwrap();
-        (digest, layout.to_archive("bellwether:1").unwrap())
+        (digest, layout.into_archive("bellwether:1").unwrap())
     }
 
     #[test]

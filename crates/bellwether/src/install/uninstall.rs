@@ -177,10 +177,10 @@ async fn stop(client: &Client, deployment: &Value, timeout: Duration) -> anyhow:
         text(&metadata["namespace"]),
         text(&metadata["name"])
     );
-    let patch = json!({"spec": {"replicas": 0}});
+    let no_pods = json!({"spec": {"replicas": 0}});
     let request = Request::patch(&path)
         .header("content-type", "application/merge-patch+json")
-        .body(serde_json::to_vec(&patch)?)?;
+        .body(serde_json::to_vec(&no_pods)?)?;
     match client.request::<Value>(request).await {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
         other => drop(other?),

@@ -120,12 +120,11 @@ async fn of_pods(client: &Client, namespace: &str, resource: &Value) -> anyhow::
     let labels: Vec<String> = labels
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
         .collect();
-    let found = match resource["name"].as_str() {
-        Some(name) => pods.get_opt(name).await?.into_iter().collect(),
-        None => {
-            let selected = ListParams::default().labels(&labels.join(","));
-            pods.list(&selected).await?.items
-        }
+    let found = if let Some(name) = resource["name"].as_str() {
+        pods.get_opt(name).await?.into_iter().collect()
+    } else {
+        let selected = ListParams::default().labels(&labels.join(","));
+        pods.list(&selected).await?.items
     };
     let mut logs = Vec::new();
     for pod in found {

@@ -361,7 +361,9 @@ fn the_rest() -> String {
     bellwether("delete application front back --timeout=60s");
     bellwether("cluster detach edge1 --timeout 60");
     for (file, _) in &files[..3] {
-        bellwether(&format!("delete -f {file} --timeout=60s"));
+        bellwether(&format!(
+            "delete -f {file} --ignore-not-found --timeout=60s"
+        ));
     }
     std::fs::read_to_string(fleet.directory().join("audit.log")).unwrap()
 }

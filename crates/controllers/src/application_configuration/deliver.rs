@@ -411,7 +411,12 @@ fn take_outcomes(
 ) -> Again {
     let mut again = Again {
         at: None,
-        retry: settled.failed.iter().map(|it| it.retry).min().unwrap_or_default(),
+        retry: settled
+            .failed
+            .iter()
+            .map(|it| it.retry)
+            .min()
+            .unwrap_or_default(),
     };
     let mut fates = Vec::with_capacity(wanted.len());
     let parts = rendered.objects.iter().zip(wanted).zip(&settled.outcomes);

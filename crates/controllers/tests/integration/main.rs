@@ -17,6 +17,7 @@ mod rights;
 mod templates;
 mod work_examples;
 mod work_faults;
+mod workflow_effects;
 mod workflow_kills;
 mod workflow_runs;
 mod works;

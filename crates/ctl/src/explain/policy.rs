@@ -132,11 +132,11 @@ async fn chosen(
     let conditions = placement.status.iter().flat_map(|it| &it.conditions);
     let is_unsatisfied =
         |it: &&Condition| it.type_ == condition::PLACEMENT_SATISFIED && it.status != TRUE;
-    let message = conditions
+    let mut messages = conditions
         .filter(is_unsatisfied)
         .map(|it| it.message.clone());
     let chosen = Chosen::of(&placement, &decisions);
-    Ok(Some((chosen, message.last())))
+    Ok(Some((chosen, messages.next_back())))
 }
 
 impl PolicySnapshot {

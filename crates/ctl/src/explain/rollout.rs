@@ -107,11 +107,10 @@ impl<'a> Rollout<'a> {
         }
         match self.report.stage() {
             Stage::Complete => (Tone::Good, "complete"),
-            Stage::RollingOut => (Tone::Active, "rolling out"),
+            Stage::RollingOut | Stage::Held(Hold::Unsettled) => (Tone::Active, "rolling out"),
             Stage::Stopped => (Tone::Bad, "stopped"),
             Stage::Held(Hold::Paused) => (Tone::Active, "paused"),
             Stage::Held(Hold::Aborted) => (Tone::Bad, "aborted"),
-            Stage::Held(Hold::Unsettled) => (Tone::Active, "rolling out"),
             Stage::Empty => (Tone::Quiet, "selects no cluster"),
         }
     }
