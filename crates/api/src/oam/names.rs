@@ -153,6 +153,10 @@ pub mod condition {
     pub const WORKFLOW: &str = "Workflow";
     /// Everything is as the application says.
     pub const READY: &str = "Ready";
+    /// Objects are not as the application says, and a policy leaves them so.
+    pub const DRIFTED: &str = "Drifted";
+    /// The reason if the policy is `apply-once`.
+    pub const APPLY_ONCE: &str = "ApplyOnce";
     /// An ApplicationConfiguration is applied.
     pub const SYNCED: &str = "Synced";
     /// The reason if a step of the way is done.

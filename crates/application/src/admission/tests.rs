@@ -265,6 +265,43 @@ fn steps_get_names() {
     assert_eq!(steps[1]["subSteps"][0]["name"], "step-1-0");
 }
 
+#[test]
+fn steps_that_can_never_have_their_turn_are_refused() {
+    let step = |name: &str, on: &str| json!({"name": name, "type": "suspend", "dependsOn": [on]});
+    let no_group =
+        json!({"name": "a", "type": "suspend", "subSteps": [{"name": "b", "type": "suspend"}]});
+    for (mode, steps, expected) in [
+        (
+            "DAG",
+            json!([step("a", "b"), step("b", "a")]),
+            "steps depend on each other: a, b",
+        ),
+        (
+            "DAG",
+            json!([step("a", "b"), {"name": "b", "type": "suspend"}]),
+            "",
+        ),
+        (
+            "StepByStep",
+            json!([step("a", "b"), {"name": "b", "type": "suspend"}]),
+            "which is carried out later",
+        ),
+        ("StepByStep", json!([step("a", "later")]), ""),
+        ("StepByStep", json!([no_group]), "is no step-group"),
+    ] {
+        let workflow = json!({"mode": {"steps": mode}, "steps": steps});
+        let object = app(&json!({"components": [], "workflow": workflow}));
+        let told = ask(&Objects::default(), APPLICATIONS, None, &object);
+        match (told, expected) {
+            (Ok(_), "") => {}
+            (Err(message), expected) if !expected.is_empty() => {
+                assert!(message.contains(expected), "{message}");
+            }
+            (told, expected) => panic!("{told:?}, not {expected:?}"),
+        }
+    }
+}
+
 #[track_caller]
 fn check_definition(resource: &str, object: &Value, expected: Option<&str>) {
     let told = ask(&Objects::default(), resource, None, object);

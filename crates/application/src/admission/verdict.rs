@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bellwether_api::oam::Application;
 use bellwether_api::oam::names::{annotation, component_type};
 use bellwether_go::duration::GoDuration;
+use bellwether_workflow::spec::{self, SpecError};
 
 use crate::appfile::{self, Appfile};
 use crate::catalog::Catalog;
@@ -96,6 +97,16 @@ fn check_steps(application: &Application, violations: &mut Vec<Violation>) {
                 ),
             ));
         }
+    }
+    let mode = workflow.mode.clone().unwrap_or_default();
+    // Whether a step exists that another one depends on is for the controller to say: it may be added later.
+    if let Err(
+        problem @ (SpecError::Cycle(_)
+        | SpecError::ForwardDependency { .. }
+        | SpecError::NoGroup(_)),
+    ) = spec::check(&steps, &mode)
+    {
+        violations.push(violation("spec.workflow.steps", problem.to_string()));
     }
 }
 

@@ -35,6 +35,8 @@ async fn send_pods(client: kube::Client, distinct: bool) {
             .body(body.clone());
         // It is refused, or interrupted when the hub ends.
         let _ = client.request::<Value>(request.unwrap()).await;
+        // A client whose runtime ends fails at once, without waiting for anything: it could not be ended.
+        tokio::task::yield_now().await;
     }
 }
 

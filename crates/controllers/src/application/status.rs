@@ -324,13 +324,14 @@ impl Report {
         }
     }
 
-    /// A component lacks objects that others deleted. It is as healthy as it was: nobody waits for them.
-    pub(super) fn lacks(&mut self, service: &ComponentService, left: &[String]) {
-        let mut known = self.status.services.iter_mut();
-        if let Some(known) = known.find(|known| is_same_service(known, service))
-            && !left.is_empty()
-        {
-            known.message = left.join("; ");
+    /// Says which objects a policy leaves as others made them.
+    fn drifted(&mut self) {
+        let left = self.left_deleted.join("; ");
+        if left.is_empty() {
+            let conditions = &mut self.status.conditions;
+            conditions.retain(|known| known.type_ != condition::DRIFTED);
+        } else {
+            self.set(condition::DRIFTED, TRUE, condition::APPLY_ONCE, &left);
         }
     }
 
@@ -396,8 +397,8 @@ impl Report {
         let is_healthy = self.status.services.iter().all(|service| service.healthy);
         settled_phase(is_healthy).clone_into(&mut self.status.phase);
         let was_ready = meta::is_true(&self.status.conditions, condition::READY);
-        let left = self.left_deleted.join("; ");
-        self.set(condition::READY, TRUE, condition::RECONCILE_SUCCESS, &left);
+        self.set(condition::READY, TRUE, condition::RECONCILE_SUCCESS, "");
+        self.drifted();
         if !was_ready {
             self.events
                 .push(EventDraft::normal(event::DEPLOYED, "Deployed successfully"));

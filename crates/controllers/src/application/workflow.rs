@@ -254,11 +254,6 @@ impl Reconciler {
         let all: Vec<&Delivered> = delivered.iter().collect();
         let services = pass.take(&all).await?;
         report.fare(&services);
-        for (component, service) in delivered.iter().zip(&services) {
-            let identities = component.manifests.iter().map(tracker::identity_of);
-            let left = identities.filter_map(|it| pass.left_deleted.get(&it).cloned());
-            report.lacks(service, &left.collect::<Vec<String>>());
-        }
         let known: BTreeSet<tracker::Identity> = delivered
             .iter()
             .flat_map(|component| &component.manifests)

@@ -4,7 +4,7 @@
 //! it carries out anything.
 //!
 //! Results of actions are kept while their step may ask for them. A log that would be too large to store is refused
-//! before it is written, with room left for the few entries by which [`overflow`] ends the steps that are to blame.
+//! before it is written, with room left for the few entries by which `overflow` ends the steps that are to blame.
 
 mod overflow;
 
