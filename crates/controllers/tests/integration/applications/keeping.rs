@@ -87,8 +87,7 @@ async fn apply_once_keeps_deletions_on_members(fleet: &mut Fleet) {
     until_phase(fleet, &app, "running").await;
     fleet.delete(MEMBER, &map("one")).await;
     let told = until(fleet, &app, "it says what is missing", |app| {
-        let message = app["status"]["services"][0]["message"].as_str();
-        message.is_some_and(|it| it.contains("ConfigMap default/one was deleted by others"))
+        message_of(app, "Drifted").contains("ConfigMap default/one was deleted by others")
     })
     .await;
     assert_eq!(told["status"]["status"], "running");
