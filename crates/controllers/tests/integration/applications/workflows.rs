@@ -385,18 +385,18 @@ async fn an_environment_of_a_policy_is_deployed_to(fleet: &mut Fleet) {
 
 async fn environments_of_a_policy_are_deployed_to_without_steps(fleet: &mut Fleet) {
     start(fleet);
-    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "staging"}});
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trial"}});
     fleet.create(HUB, space).await;
     let env = |name: &str, namespace: &str| json!({"name": name, "placement": {"namespaceSelector": {"name": namespace}}});
     let policy = json!({"name": "envs", "type": "env-binding",
-        "properties": {"envs": [env("test", "staging"), env("prod", "default")]}});
+        "properties": {"envs": [env("test", "trial"), env("prod", "default")]}});
     let app = app(json!({"components": [settings("one", "1")], "policies": [policy]}));
     fleet.create(HUB, app.clone()).await;
     let told = until_phase(fleet, &app, "running").await;
     let expected = ["deploy-envs-test succeeded", "deploy-envs-prod succeeded"];
     assert_eq!(phases(&told), expected);
     let mut there = map("one");
-    for namespace in ["staging", "default"] {
+    for namespace in ["trial", "default"] {
         there["metadata"]["namespace"] = namespace.into();
         assert!(fleet.get(HUB, &there).await.is_some(), "{namespace}");
     }
