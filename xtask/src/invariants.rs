@@ -44,9 +44,7 @@ const UNSUPERVISED: [(&str, &str); 13] = [
         "a connection",
     ),
     ("crates/apiserver/src/listen.rs", "a connection"),
-    ("crates/bellwether/src/agent.rs", "reports missing rights"),
     ("crates/bellwether/src/backup/socket.rs", "a connection"),
-    ("crates/bellwether/src/diagnostics.rs", "a connection"),
     ("crates/bellwether/src/hub.rs", "reports missing rights"),
     (
         "crates/controllers/src/workflow/approval.rs",
@@ -62,6 +60,8 @@ const UNSUPERVISED: [(&str, &str); 13] = [
     ),
     ("crates/examples/src/server.rs", "a server for examples"),
     ("crates/git/src/web.rs", "a connection"),
+    ("crates/process/src/agent.rs", "reports missing rights"),
+    ("crates/process/src/diagnostics.rs", "a connection"),
     ("crates/runtime/src/supervise.rs", "supervises"),
     ("crates/webhook/src/server.rs", "a connection"),
 ];
@@ -331,7 +331,9 @@ fn unsupervised(package: &Package) -> anyhow::Result<Vec<String>> {
 }
 
 fn spawns(line: &str) -> bool {
-    line.contains("tokio::spawn(") || line.contains("tokio::task::spawn(")
+    ["tokio::spawn", "tokio::task::spawn"]
+        .iter()
+        .any(|name| line.contains(&format!("{name}(")))
 }
 
 /// Tests that say by themselves that they are skipped: nobody counts them.
