@@ -113,7 +113,7 @@ async fn a_work_is_not_done_while_an_object_of_it_cannot_be_made(fleet: &mut Fle
     let done = json!([{"type": "CEL", "condition": "Complete",
         "celExpressions": ["object.data.key == '1'"]}]);
     let homeless = json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "b", "namespace": "later"}, "data": {"key": "1"}});
+        "metadata": {"name": "b", "namespace": "soon"}, "data": {"key": "1"}});
     let unknown = json!({"apiVersion": "later.example/v1", "kind": "Bird",
         "metadata": {"name": "c", "namespace": "default"}});
     let identifiers = [
@@ -133,7 +133,7 @@ async fn a_work_is_not_done_while_an_object_of_it_cannot_be_made(fleet: &mut Fle
         assert_eq!(said["reason"], "ConditionRulesFailed");
     }
     assert_eq!(manifest_condition(&seen, 1, "Available")["status"], "False");
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "later"}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "soon"}});
     fleet.create(MEMBER, namespace).await;
     let is_made = |work: Option<&Value>| {
         work.is_some_and(|work| manifest_condition(work, 1, "Complete")["status"] == "True")
