@@ -1,4 +1,4 @@
-//! Lines that a process prints for whoever started it.
+//! Lines that a process prints on standard output.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -166,7 +166,7 @@ fn records_that_cannot_be_carried_on_stand_in_the_way() {
     );
 }
 
-/// A hub of ours that is stopped does not leave webhooks that nobody answers, whoever it was taken over from.
+/// When our hub is stopped, its webhooks are removed, whether it took over from OCM or from KubeVela.
 #[test]
 fn our_webhooks_go_before_others_start_again() {
     let labels =
