@@ -286,7 +286,11 @@ fn steps_that_can_never_have_their_turn_are_refused() {
             json!([step("a", "b"), {"name": "b", "type": "suspend"}]),
             "which is carried out later",
         ),
-        ("StepByStep", json!([step("a", "later")]), ""),
+        (
+            "StepByStep",
+            json!([step("a", "later")]),
+            "step \"a\" depends on \"later\", which does not exist",
+        ),
         ("StepByStep", json!([no_group]), "is no step-group"),
     ] {
         let workflow = json!({"mode": {"steps": mode}, "steps": steps});

@@ -99,14 +99,10 @@ fn check_steps(application: &Application, violations: &mut Vec<Violation>) {
         }
     }
     let mode = workflow.mode.clone().unwrap_or_default();
-    // Whether a step exists that another one depends on is for the controller to say: it may be added later.
-    if let Err(
-        problem @ (SpecError::Cycle(_)
-        | SpecError::ForwardDependency { .. }
-        | SpecError::NoGroup(_)),
-    ) = spec::check(&steps, &mode)
-    {
-        violations.push(violation("spec.workflow.steps", problem.to_string()));
+    match spec::check(&steps, &mode) {
+        // Names and timeouts are reported above, one by one.
+        Ok(()) | Err(SpecError::DuplicateName(_) | SpecError::Timeout(_)) => {}
+        Err(problem) => violations.push(violation("spec.workflow.steps", problem.to_string())),
     }
 }
 
