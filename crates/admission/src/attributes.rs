@@ -1,9 +1,21 @@
 //! A request as rules, webhooks and expressions see it.
 
 use bellwether_api::admission::Operation;
+use bellwether_cel::AccessCheck;
 use serde_json::{Map, Value, json};
 
-/// One version of a resource, and the kind of its objects.
+/// A kind of objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kind {
+    /// API group, empty for core.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Name of the kind.
+    pub name: String,
+}
+
+/// One version of a resource, and the kind of the objects that are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// API group, empty for core.
@@ -12,14 +24,19 @@ pub struct Target {
     pub version: String,
     /// Plural name.
     pub resource: String,
-    /// Kind of the objects.
-    pub kind: String,
+    /// Kind of what is written: that of the resource, or that of a subresource such as `scale`.
+    pub kind: Kind,
 }
 
 impl Target {
     /// Group, version and kind as reviews have them.
     pub fn kind_to_json(&self) -> Value {
-        json!({"group": self.group, "version": self.version, "kind": self.kind})
+        let Kind {
+            group,
+            version,
+            name,
+        } = &self.kind;
+        json!({"group": group, "version": version, "kind": name})
     }
 
     /// Group, version and resource as reviews have them.
@@ -56,6 +73,18 @@ pub struct Attributes<'a> {
 }
 
 impl Attributes<'_> {
+    /// What `authorizer.requestResource` is about.
+    pub(crate) fn access(&self) -> AccessCheck<'_> {
+        AccessCheck {
+            group: &self.target.group,
+            resource: &self.target.resource,
+            subresource: self.subresource,
+            namespace: self.namespace,
+            name: self.name,
+            ..AccessCheck::default()
+        }
+    }
+
     /// The name in a refusal: of the object if the request has none, or what it will begin with.
     pub fn shown_name(&self) -> &str {
         if !self.name.is_empty() {

@@ -3,7 +3,7 @@
 use bellwether_cel::{Env, Program, Type};
 use serde_json::Value;
 
-use crate::environment::{self, OUT_OF_BUDGET, Stopped};
+use crate::environment::{self, Authority, OUT_OF_BUDGET, Stopped};
 pub use crate::environment::{CostLimit, Inputs, TooCostly};
 
 /// What conditions say of a request.
@@ -33,7 +33,7 @@ pub struct Conditions {
 impl Conditions {
     /// Compiles the conditions of a webhook.
     pub fn of_webhook(webhook: &Value) -> Self {
-        let env = environment::builder(false).build();
+        let env = environment::builder(false, Authority::Full).build();
         Self::compile(&env, webhook)
     }
 
@@ -98,9 +98,20 @@ pub(crate) fn failure(expression: &str, why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bellwether_cel::{AccessCheck, AccessDecision, Authorizer};
     use serde_json::json;
 
     use super::*;
+
+    /// Lets nobody do anything.
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Authorizer for Nobody {
+        fn authorize(&self, _: &AccessCheck<'_>) -> AccessDecision {
+            AccessDecision::default()
+        }
+    }
 
     #[track_caller]
     fn check(policy: &str, expressions: &[&str], expected: Verdict) {
@@ -117,6 +128,8 @@ mod tests {
             request: &request,
             namespace: &Value::Null,
             params: &Value::Null,
+            authorizer: &Nobody,
+            access: AccessCheck::default(),
         };
         let found = Conditions::of_webhook(&webhook).evaluate(&inputs, CostLimit::NONE);
         assert_eq!(found, Ok(expected), "{expressions:?}");
@@ -131,6 +144,9 @@ mod tests {
             Verdict::Matches,
         );
         check("Fail", &["object.metadata.name != 'a'"], Verdict::Excluded);
+        let may = "authorizer.requestResource.check('update').allowed()";
+        check("Fail", &[may], Verdict::Excluded);
+        check("Fail", &[&format!("!{may}")], Verdict::Matches);
     }
 
     #[test]

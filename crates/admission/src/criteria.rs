@@ -203,7 +203,14 @@ mod tests {
 
     use super::*;
 
+    #[derive(Debug)]
     struct Nothing;
+
+    impl bellwether_cel::Authorizer for Nothing {
+        fn authorize(&self, _: &bellwether_cel::AccessCheck<'_>) -> bellwether_cel::AccessDecision {
+            bellwether_cel::AccessDecision::default()
+        }
+    }
 
     impl Host for Nothing {
         fn namespace(&self, name: &str) -> Option<Value> {
@@ -228,7 +235,11 @@ mod tests {
             group: group.into(),
             version: version.into(),
             resource: resource.into(),
-            kind: kind.into(),
+            kind: crate::Kind {
+                group: group.into(),
+                version: version.into(),
+                name: kind.into(),
+            },
         }
     }
 

@@ -1,7 +1,8 @@
 //! What expressions of webhooks and policies may use, and what they may cost.
 
 use bellwether_cel::{
-    Budget, Env, EnvBuilder, EvalError, LibrarySet, Program, Stage, Type, Value as CelValue, Vars,
+    AbstractType, AccessCheck, Authorization, Authorizer, Budget, Env, EnvBuilder, EvalError,
+    LibrarySet, Program, Stage, Type, Value as CelValue, Vars,
 };
 use serde_json::Value;
 
@@ -91,6 +92,10 @@ pub struct Inputs<'a> {
     pub namespace: &'a Value,
     /// `params`: the parameters, or null.
     pub params: &'a Value,
+    /// `authorizer`: decides what the sender of the request may do.
+    pub authorizer: &'a dyn Authorizer,
+    /// `authorizer.requestResource`: what the request is about.
+    pub access: AccessCheck<'a>,
 }
 
 impl<'a> Inputs<'a> {
@@ -101,17 +106,46 @@ impl<'a> Inputs<'a> {
             .json("request", self.request)
             .json("namespaceObject", self.namespace)
             .json("params", self.params)
+            .value(AUTHORIZER, Authorization::authorizer(self.authorizer))
+            .value(
+                REQUEST_RESOURCE,
+                Authorization::request_resource(self.authorizer, &self.access),
+            )
     }
 }
 
+/// The variable that decides what the sender of a request may do.
+const AUTHORIZER: &str = "authorizer";
+
+/// The variable that decides about what a request is about.
+const REQUEST_RESOURCE: &str = "authorizer.requestResource";
+
+/// What an expression sees of the authorizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Authority {
+    /// Nothing: messages are only words.
+    Hidden,
+    /// `authorizer`, as where Kubernetes compares expressions with schemas.
+    Plain,
+    /// `authorizer` and `authorizer.requestResource`.
+    Full,
+}
+
 /// Declares what every expression sees; `params` only where there are parameters.
-pub(crate) fn builder(has_params: bool) -> EnvBuilder {
-    let builder = Env::builder()
+pub(crate) fn builder(has_params: bool, authority: Authority) -> EnvBuilder {
+    let mut builder = Env::builder()
         .libraries(LibrarySet::KUBERNETES)
         .variable("object", Type::Dyn)
         .variable("oldObject", Type::Dyn)
         .variable("namespaceObject", namespace_type())
         .variable("request", request_type());
+    if authority != Authority::Hidden {
+        builder = builder.variable(AUTHORIZER, Type::Abstract(AbstractType::Authorizer));
+    }
+    if authority == Authority::Full {
+        let of = Type::Abstract(AbstractType::ResourceCheck);
+        builder = builder.variable(REQUEST_RESOURCE, of);
+    }
     if has_params {
         builder.variable("params", Type::Dyn)
     } else {

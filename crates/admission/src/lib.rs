@@ -21,8 +21,9 @@ pub mod policy;
 pub mod review;
 pub mod webhook;
 
-pub use attributes::{Attributes, Target};
+pub use attributes::{Attributes, Kind, Target};
 
+use bellwether_cel::Authorizer;
 use serde_json::Value;
 
 /// Group of the kinds that configure admission.
@@ -42,8 +43,23 @@ pub fn is_exempt(group: &str, kind: &str) -> bool {
         )
 }
 
-/// Answers questions about the cluster that a request is for.
-pub trait Host {
+/// Reviews are shown to webhooks, but not to policies: a mistake in one would break the cluster.
+pub fn is_hidden_from_policies(group: &str, resource: &str) -> bool {
+    match group {
+        "authentication.k8s.io" => matches!(resource, "selfsubjectreviews" | "tokenreviews"),
+        "authorization.k8s.io" => matches!(
+            resource,
+            "localsubjectaccessreviews"
+                | "selfsubjectaccessreviews"
+                | "selfsubjectrulesreviews"
+                | "subjectaccessreviews"
+        ),
+        _ => false,
+    }
+}
+
+/// Answers questions about the cluster that a request is for, and about the rights of its sender.
+pub trait Host: Authorizer {
     /// A namespace; none if it does not exist.
     fn namespace(&self, name: &str) -> Option<Value>;
 

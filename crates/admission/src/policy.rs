@@ -13,7 +13,7 @@ pub use evaluate::{Judgement, Refusal, judge};
 
 use crate::condition::Conditions;
 use crate::criteria::Criteria;
-use crate::environment;
+use crate::environment::{self, Authority};
 
 /// A policy, ready to be evaluated.
 #[derive(Debug)]
@@ -57,18 +57,27 @@ struct Annotation {
     program: Result<Program, String>,
 }
 
-/// The environment of a policy after its variables, each of which sees those before it.
-fn declare_variables(spec: &Value, has_params: bool) -> (Env, Vec<Variable>) {
+/// The variables of a policy, and the environments of what comes after them.
+struct Declared {
+    /// What most expressions see.
+    env: Env,
+    /// What expressions of messages see, which may ask no authorizer.
+    messages: Env,
+    variables: Vec<Variable>,
+}
+
+/// Declares the variables of a policy, each of which sees those before it.
+fn declare_variables(spec: &Value, has_params: bool) -> Declared {
     let mut variables: Vec<Variable> = Vec::new();
     let mut types: Vec<Type> = Vec::new();
-    let build = |variables: &[Variable], types: &[Type]| {
-        let mut builder = environment::builder(has_params);
+    let build = |authority: Authority, variables: &[Variable], types: &[Type]| {
+        let mut builder = environment::builder(has_params, authority);
         for (variable, of) in variables.iter().zip(types) {
             builder = builder.variable(&variable.path, of.clone());
         }
         builder.build()
     };
-    let mut env = build(&variables, &types);
+    let mut env = build(Authority::Full, &variables, &types);
     for variable in spec["variables"].as_array().into_iter().flatten() {
         let text = |field: &str| variable[field].as_str().unwrap_or_default();
         let program = env.compile(text("expression"));
@@ -83,9 +92,13 @@ fn declare_variables(spec: &Value, has_params: bool) -> (Env, Vec<Variable>) {
             path: format!("variables.{}", text("name")),
             program,
         });
-        env = build(&variables, &types);
+        env = build(Authority::Full, &variables, &types);
     }
-    (env, variables)
+    Declared {
+        env,
+        messages: build(Authority::Hidden, &variables, &types),
+        variables,
+    }
 }
 
 impl Policy {
@@ -94,13 +107,17 @@ impl Policy {
         let spec = &policy["spec"];
         let params = &spec["paramKind"];
         let has_params = params.is_object();
-        let (env, variables) = declare_variables(spec, has_params);
+        let Declared {
+            env,
+            messages,
+            variables,
+        } = declare_variables(spec, has_params);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let validations = spec["validations"].as_array().into_iter().flatten();
         let validations = validations.map(|validation| {
             let message = validation["messageExpression"].as_str().unwrap_or_default();
-            let message =
-                (!message.is_empty()).then(|| environment::compile(&env, message, &[Type::String]));
+            let message = (!message.is_empty())
+                .then(|| environment::compile(&messages, message, &[Type::String]));
             let expression = text(&validation["expression"]);
             Validation {
                 program: environment::compile(&env, &expression, &[Type::Bool]),

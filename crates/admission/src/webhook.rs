@@ -150,6 +150,8 @@ impl Webhook {
             request: &request,
             namespace: &Value::Null,
             params: &Value::Null,
+            authorizer: host,
+            access: attributes.access(),
         };
         Ok(Ok(match self.conditions.evaluate(&inputs, limit)? {
             Verdict::Matches => Matched::Call(target),
@@ -172,7 +174,8 @@ impl<'a> Seen<'a> {
         use std::borrow::Cow;
         let see = |object: Option<&'a Value>| match object {
             None => Cow::Owned(Value::Null),
-            Some(object) if target == attributes.target => Cow::Borrowed(object),
+            // What subresources write has the same kind in all versions of a resource.
+            Some(object) if target.kind == attributes.target.kind => Cow::Borrowed(object),
             Some(object) => Cow::Owned(host.convert(object, target)),
         };
         Self {

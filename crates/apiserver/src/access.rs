@@ -29,7 +29,7 @@ pub(crate) use identity::{AUTHENTICATED, CREDENTIAL_ID, MASTERS};
 pub(crate) use issuers::Issuers;
 pub(crate) use rbac::{RoleRef, is_master};
 pub(crate) use reconcile::complete;
-pub(crate) use review::review;
+pub(crate) use review::{check as check_review, complete as complete_review, review};
 pub(crate) use rule::PolicyRule;
 pub(crate) use service_account::{groups as account_groups, issuer, issuing_cluster, user_name};
 pub use token::TokenKey;

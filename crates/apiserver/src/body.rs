@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use bellwether_json::{strict, yaml};
+use bellwether_kinds::Subresource;
+use bellwether_schema::decode;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -208,6 +210,26 @@ pub(crate) fn decode_value(
     let defaulted = resource.default(&mut value);
     defaulted.map_err(|_| ApiError::too_large_to_store())?;
     Ok((value, warnings))
+}
+
+/// Checks the fields of what a subresource takes, such as a Scale, and drops those that its schema does not know. The error
+/// is what Go's decoder says of a value of the wrong type.
+pub(crate) fn decode_sent(part: &Subresource, mut value: Value) -> Result<Value, String> {
+    let Some((group, version, kind)) = part.kind else {
+        return Ok(value);
+    };
+    let package = group.split('.').next().unwrap_or_default();
+    let package = if package.is_empty() { "core" } else { package };
+    let schema = bellwether_kinds::type_schema(&format!("io.k8s.api.{package}.{version}.{kind}"));
+    if let Some(schema) = schema {
+        decode::decode(&mut value, &schema, kind).map_err(|error| error.to_string())?;
+    }
+    value["apiVersion"] = match group {
+        "" => version.into(),
+        group => format!("{group}/{version}").into(),
+    };
+    value["kind"] = kind.into();
+    Ok(value)
 }
 
 /// The most objects that a value may hold, one in another or one beside another. No object that can

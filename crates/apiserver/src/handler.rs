@@ -1,5 +1,6 @@
 //! One handler for all resources: what is asked, done the same way for every kind.
 
+mod connection;
 pub(crate) mod create;
 pub(crate) mod delete;
 mod eviction;

@@ -23,6 +23,13 @@ pub(crate) const TRAVERSAL: f64 = 0.1;
 /// Cost of one character of a regular expression.
 pub(crate) const REGEX: f64 = 0.25;
 
+/// Cost of asking an authorizer: one expression can do so twice.
+pub(crate) const CHECK_COST: u64 = 350_000;
+/// Cost of one requirement of a selector: an object and a list.
+pub(crate) const REQUIREMENT_COST: u64 = LIST_COST + STRUCT_COST;
+/// Requirements that one character of a selector may make.
+pub(crate) const REQUIREMENTS: f64 = 0.5;
+
 /// A limit on evaluation, shared by as many evaluations as it lasts for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
@@ -116,6 +123,8 @@ pub(crate) enum CallCost {
     Flatten,
     /// Comparing every element of the given argument with every other.
     SelfCompare(usize),
+    /// Reading the second argument as a selector.
+    Selector,
 }
 
 impl CallCost {
@@ -140,6 +149,8 @@ impl CallCost {
                 text: overload == Some("cidr_contains_cidr_string"),
             },
             "validate" => CallCost::Format,
+            "check" => CallCost::Fixed(CHECK_COST),
+            "fieldSelector" | "labelSelector" => CallCost::Selector,
             _ => CallCost::of_overload(overload.unwrap_or("")),
         }
     }
@@ -224,6 +235,11 @@ impl CallCost {
                 };
                 new_list(size(index).saturating_mul(size(index)), factor)
             }
+            CallCost::Selector => {
+                let requirements = scaled(size(1), REQUIREMENTS);
+                (LIST_COST + scaled(size(1), TRAVERSAL))
+                    .saturating_add(requirements.saturating_mul(REQUIREMENT_COST))
+            }
         }
     }
 }
@@ -236,7 +252,8 @@ pub(crate) fn equality(left: Option<&Value<'_>>, right: Option<&Value<'_>>) -> u
         | Value::Cidr(_)
         | Value::Format(_)
         | Value::Url(_)
-        | Value::Semver(_),
+        | Value::Semver(_)
+        | Value::Authorization(_),
     ) = left
     {
         return 1;
@@ -352,6 +369,17 @@ pub(crate) fn is_unit_cost(function: &str) -> bool {
             | "getPort"
             | "getEscapedPath"
             | "getQuery"
+            | "serviceAccount"
+            | "path"
+            | "group"
+            | "resource"
+            | "subresource"
+            | "namespace"
+            | "name"
+            | "allowed"
+            | "reason"
+            | "error"
+            | "errored"
     ) || function == operator::NOT_STRICTLY_FALSE
 }
 

@@ -45,6 +45,7 @@ pub use cost::estimate::CostEstimate;
 pub use env::{Env, EnvBuilder};
 pub use error::{CompileErrors, EvalError, Issue, Stage};
 pub use escaping::{escape, unescape};
+pub use library::authorization::{AccessCheck, AccessDecision, Authorization, Authorizer};
 pub use library::cidr::Cidr;
 pub use library::format::NamedFormat;
 pub use library::semver::Semver;

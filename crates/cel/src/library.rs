@@ -1,5 +1,6 @@
 //! The functions expressions can call, by library.
 
+pub(crate) mod authorization;
 pub(crate) mod base64;
 pub(crate) mod cidr;
 pub(crate) mod format;
@@ -61,6 +62,9 @@ pub enum Library {
     TwoVariableComprehensions,
     /// `cel.bind`.
     Bindings,
+    /// `authorizer.group('').resource('pods').check('get').allowed()` and the like. The variables are
+    /// declared by who has an authorizer: see [`crate::Authorizer`].
+    Authorization,
 }
 
 /// Some of the libraries.
@@ -72,9 +76,9 @@ impl LibrarySet {
     pub const STANDARD: LibrarySet = LibrarySet(0);
 
     /// Everything there is.
-    pub const ALL: LibrarySet = LibrarySet((1 << (Library::Bindings as u32 + 1)) - 1);
+    pub const ALL: LibrarySet = LibrarySet((1 << (Library::Authorization as u32 + 1)) - 1);
 
-    /// What a Kubernetes API server of version 1.35 knows, but for the authorizer.
+    /// What a Kubernetes API server of version 1.35 knows.
     pub const KUBERNETES: LibrarySet = LibrarySet::ALL
         .without(Library::Math)
         .without(Library::Encoders)
@@ -120,6 +124,7 @@ const DECLARATIONS: &[(Library, Declare)] = &[
     ),
     (Library::Semver, semver::declare),
     (Library::Lists, lists::declare),
+    (Library::Authorization, authorization::declare),
     (Library::Math, math::declare),
     (Library::Encoders, base64::declare),
 ];

@@ -74,9 +74,33 @@ pub enum AbstractType {
     Semver,
     /// `kubernetes.NamedFormat`, made by `format.named()` and its shorthands.
     Format,
+    /// `kubernetes.authorization.Authorizer`, the variable `authorizer`.
+    Authorizer,
+    /// `kubernetes.authorization.PathCheck`, made by `authorizer.path()`.
+    PathCheck,
+    /// `kubernetes.authorization.GroupCheck`, made by `authorizer.group()`.
+    GroupCheck,
+    /// `kubernetes.authorization.ResourceCheck`, made by `resource()`.
+    ResourceCheck,
+    /// `kubernetes.authorization.Decision`, made by `check()`.
+    Decision,
 }
 
 impl AbstractType {
+    const ALL: [AbstractType; 11] = [
+        AbstractType::Quantity,
+        AbstractType::Url,
+        AbstractType::Ip,
+        AbstractType::Cidr,
+        AbstractType::Semver,
+        AbstractType::Format,
+        AbstractType::Authorizer,
+        AbstractType::PathCheck,
+        AbstractType::GroupCheck,
+        AbstractType::ResourceCheck,
+        AbstractType::Decision,
+    ];
+
     /// The name expressions and messages use.
     pub fn name(self) -> &'static str {
         match self {
@@ -86,6 +110,11 @@ impl AbstractType {
             AbstractType::Cidr => "net.CIDR",
             AbstractType::Semver => "kubernetes.Semver",
             AbstractType::Format => "kubernetes.NamedFormat",
+            AbstractType::Authorizer => "kubernetes.authorization.Authorizer",
+            AbstractType::PathCheck => "kubernetes.authorization.PathCheck",
+            AbstractType::GroupCheck => "kubernetes.authorization.GroupCheck",
+            AbstractType::ResourceCheck => "kubernetes.authorization.ResourceCheck",
+            AbstractType::Decision => "kubernetes.authorization.Decision",
         }
     }
 
@@ -237,16 +266,9 @@ pub(crate) fn parse(text: &str) -> Option<Type> {
         "duration" => Type::Duration,
         "type" => Type::Type(None),
         _ => Type::Abstract(
-            [
-                AbstractType::Quantity,
-                AbstractType::Url,
-                AbstractType::Ip,
-                AbstractType::Cidr,
-                AbstractType::Semver,
-                AbstractType::Format,
-            ]
-            .into_iter()
-            .find(|kind| kind.name() == text)?,
+            AbstractType::ALL
+                .into_iter()
+                .find(|kind| kind.name() == text)?,
         ),
     })
 }

@@ -21,7 +21,9 @@ pub use map::{Key, Map};
 
 use bellwether_json::quantity::Quantity;
 
-use crate::library::{cidr::Cidr, format::NamedFormat, semver::Semver};
+use crate::library::{
+    authorization::Authorization, cidr::Cidr, format::NamedFormat, semver::Semver,
+};
 use crate::time::{Duration, Timestamp};
 use crate::types::{AbstractType, Type};
 
@@ -74,6 +76,8 @@ pub enum Value<'a> {
     Semver(Arc<Semver>),
     /// A named string format.
     Format(&'static NamedFormat),
+    /// The authorizer of a cluster, a check in the making, or a decision.
+    Authorization(Arc<Authorization<'a>>),
     /// JSON under a schema that says nothing about it: it can be compared and nothing else.
     Preserved(&'a serde_json::Value),
 }
@@ -176,6 +180,7 @@ impl<'a> Value<'a> {
             Value::Cidr(_) => Type::Abstract(AbstractType::Cidr),
             Value::Semver(_) => Type::Abstract(AbstractType::Semver),
             Value::Format(_) => Type::Abstract(AbstractType::Format),
+            Value::Authorization(value) => Type::Abstract(value.abstract_type()),
             Value::Preserved(_) => Type::Dyn,
         }
     }
@@ -202,6 +207,7 @@ impl<'a> Value<'a> {
             Value::Cidr(_) => AbstractType::Cidr.name(),
             Value::Semver(_) => AbstractType::Semver.name(),
             Value::Format(_) => AbstractType::Format.name(),
+            Value::Authorization(value) => value.abstract_type().name(),
             Value::Preserved(_) => "unknown",
         }
     }

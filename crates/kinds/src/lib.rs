@@ -58,7 +58,7 @@ pub use core::pod::{DEFAULT_ACCOUNT, TOKEN_VOLUME, account_name, set_account, se
 pub use core::service::{ServiceNeeds, service_needs, set_cluster_ip, set_node_port};
 pub use core::usage as quota;
 pub use resource::{
-    ALL_VERBS, Column, Creation, FieldSelector, Generation, NameRule, Resource, Storage,
+    ALL_VERBS, Column, Creation, FieldSelector, Generation, NameRule, Resource, SCALE, Storage,
     Subresource,
 };
 pub use table::{find, find_kind, resources};

@@ -268,7 +268,7 @@ pub(crate) const fn proxy(options: &'static str) -> Subresource {
 }
 
 /// The number of replicas, in a form that is the same for all kinds.
-pub(crate) const SCALE: Subresource = Subresource {
+pub const SCALE: Subresource = Subresource {
     name: "scale",
     kind: Some(("autoscaling", "v1", "Scale")),
     verbs: PART_VERBS,

@@ -3,8 +3,8 @@
 use bellwether_cel::{DeclType, Env, Type};
 use serde_json::{Value, json};
 
-use super::declare_variables;
-use crate::environment;
+use super::{Declared, declare_variables};
+use crate::environment::{self, Authority};
 
 /// Expressions of a policy, or of webhooks, that cannot be compiled: the path of each, its text, and what
 /// is wrong.
@@ -12,7 +12,7 @@ pub fn problems(kind: &str, object: &Value) -> Vec<(String, String, String)> {
     match kind {
         "ValidatingAdmissionPolicy" => policy_problems(&object["spec"]),
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
-            let env = environment::builder(false).build();
+            let env = environment::builder(false, Authority::Full).build();
             let webhooks = object["webhooks"].as_array().into_iter().flatten();
             let webhooks = webhooks.enumerate();
             let found = webhooks.flat_map(|(index, webhook)| {
@@ -49,7 +49,11 @@ fn problem(
 }
 
 fn policy_problems(spec: &Value) -> Vec<(String, String, String)> {
-    let (env, variables) = declare_variables(spec, spec["paramKind"].is_object());
+    let Declared {
+        env,
+        messages,
+        variables,
+    } = declare_variables(spec, spec["paramKind"].is_object());
     let mut found = Vec::new();
     for (index, (item, variable)) in spec["variables"]
         .as_array()
@@ -76,7 +80,7 @@ fn policy_problems(spec: &Value) -> Vec<(String, String, String)> {
         ));
         let message = &item["messageExpression"];
         let path = format!("{path}.messageExpression");
-        found.extend(problem(&env, path, message, &[Type::String]));
+        found.extend(problem(&messages, path, message, &[Type::String]));
     }
     for (index, item) in list(spec, "auditAnnotations") {
         let path = format!("spec.auditAnnotations[{index}].valueExpression");
@@ -120,14 +124,14 @@ pub fn warnings(
 
 fn typed_environment(spec: &Value, decl: &DeclType, params: Option<&DeclType>) -> Env {
     let decl = std::sync::Arc::new(decl.clone());
-    let mut builder = environment::builder(spec["paramKind"].is_object())
+    let mut builder = environment::builder(spec["paramKind"].is_object(), Authority::Plain)
         .schema_variable("object", &decl)
         .schema_variable("oldObject", &decl);
     if let Some(params) = params {
         builder = builder.schema_variable("params", &std::sync::Arc::new(params.clone()));
     }
-    let (_, variables) = declare_variables(spec, spec["paramKind"].is_object());
-    for variable in variables {
+    let declared = declare_variables(spec, spec["paramKind"].is_object());
+    for variable in declared.variables {
         let of = variable
             .program
             .as_ref()

@@ -163,6 +163,8 @@ impl Judge<'_> {
                 request: &request,
                 namespace: &namespace,
                 params,
+                authorizer: self.host,
+                access: self.attributes.access(),
             };
             let outcome = evaluate(policy, &inputs, self.limit)?;
             for decision in outcome.decisions {
@@ -186,7 +188,7 @@ impl Judge<'_> {
     /// The namespace of the request; null for what is in none, and for namespaces themselves.
     fn namespace(&self) -> Value {
         let target = self.attributes.target;
-        let is_namespace = target.group.is_empty() && target.kind == "Namespace";
+        let is_namespace = target.group.is_empty() && target.kind.name == "Namespace";
         let name = self.attributes.namespace;
         if name.is_empty() || is_namespace {
             return Value::Null;

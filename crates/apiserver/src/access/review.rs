@@ -14,21 +14,30 @@ use crate::metadata;
 use crate::resource::Part;
 use crate::status::{ApiError, Subject};
 
-/// Fills in the status of a review of the authorization and authentication groups.
+/// Completes the metadata of a review.
+pub(crate) fn complete(cx: &RequestContext, review: &mut Value) -> Result<(), ApiError> {
+    if !review["metadata"].is_object() {
+        review["metadata"] = json!({});
+    }
+    if &*cx.resource.plural == "localsubjectaccessreviews" {
+        metadata::match_path(cx, review)?;
+    }
+    Ok(())
+}
+
+/// Checks a review that is complete.
+pub(crate) fn check(cx: &RequestContext, review: &Value) -> Result<(), ApiError> {
+    let errors = cx.resource.validate(Part::Main, review, None, &cx.effort)?;
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(invalid(cx, &errors))
+    }
+}
+
+/// Fills in the status of a review of the authorization and authentication groups that has passed [`check`].
 pub(crate) fn review(cx: &RequestContext, mut object: Value) -> Result<Value, ApiError> {
-    if !object["metadata"].is_object() {
-        object["metadata"] = json!({});
-    }
     let plural = &*cx.resource.plural;
-    if plural == "localsubjectaccessreviews" {
-        metadata::match_path(cx, &mut object)?;
-    }
-    let errors = cx
-        .resource
-        .validate(Part::Main, &object, None, &cx.effort)?;
-    if !errors.is_empty() {
-        return Err(invalid(cx, &errors));
-    }
     let spec = &object["spec"];
     let status = match plural {
         "selfsubjectaccessreviews" => access(cx, &cx.identity, spec),

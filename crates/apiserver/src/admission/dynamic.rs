@@ -15,7 +15,7 @@ use bellwether_admission::criteria::Failure;
 use bellwether_admission::policy::{self, Binding, Policy};
 use bellwether_admission::review::{self, Response};
 use bellwether_admission::webhook::{Matched, Seen, Webhook};
-use bellwether_admission::{Attributes, Target, is_exempt};
+use bellwether_admission::{Attributes, Target, is_exempt, is_hidden_from_policies};
 use bellwether_patch::json_patch::JsonPatch;
 use bellwether_store::{Range, Revision};
 use futures::StreamExt as _;
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::apart::Effort;
-use crate::body::{decode_value, decoding_cause};
+use crate::body::{decode_sent, decode_value, decoding_cause};
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::metadata;
@@ -34,8 +34,8 @@ use crate::resource::Part;
 use crate::status::{ApiError, Subject as ErrorSubject};
 use call::Callee;
 use host::ClusterHost;
-pub(crate) use subject::Operation;
 use subject::Subject;
+pub(crate) use subject::{Operation, Shown};
 
 /// Keys of configurations begin with this.
 const PREFIX: &str = "admissionregistration.k8s.io/";
@@ -104,11 +104,10 @@ impl Compiled {
 }
 
 /// What is configured for a request, if anything is and it is subject to it.
-fn configured(cx: &RequestContext, part: Part) -> Option<Arc<Compiled>> {
+fn configured(cx: &RequestContext, shown: Shown) -> Option<Arc<Compiled>> {
     // Our own housekeeping serves all clusters, and waits for nobody.
-    // A scale is another kind of object, and is not shown.
     if cx.is_internal
-        || matches!(part, Part::Whole | Part::Scale)
+        || matches!(shown, Shown::Object(Part::Whole))
         || is_exempt(&cx.resource.group, &cx.resource.kind)
     {
         return None;
@@ -117,27 +116,29 @@ fn configured(cx: &RequestContext, part: Part) -> Option<Arc<Compiled>> {
 }
 
 /// True if webhooks or policies are configured that may want to see a request.
-pub(crate) fn is_configured(cx: &RequestContext, part: Part) -> bool {
-    configured(cx, part).is_some()
+pub(crate) fn is_configured(cx: &RequestContext, shown: impl Into<Shown>) -> bool {
+    configured(cx, shown.into()).is_some()
 }
 
 /// Lets mutating webhooks change an object; true if they did. For a deletion there is none.
 pub(crate) async fn mutate(
     cx: &RequestContext,
-    part: Part,
+    shown: impl Into<Shown>,
     operation: &Operation,
     object: Option<&mut Value>,
     old: Option<&Value>,
 ) -> Result<bool, ApiError> {
-    let Some(compiled) = configured(cx, part) else {
+    let shown = shown.into();
+    let Some(compiled) = configured(cx, shown).filter(|it| !it.mutating.is_empty()) else {
         return Ok(false);
     };
-    if compiled.mutating.is_empty() {
+    let Some(subject) = Subject::new(cx, shown, operation) else {
         return Ok(false);
-    }
+    };
     let mutation = Mutation {
         cx,
-        subject: Subject::new(cx, part, operation),
+        shown,
+        subject,
         host: ClusterHost(cx),
         old,
     };
@@ -145,7 +146,8 @@ pub(crate) async fn mutate(
         mutation.round(&compiled, None, None).await?;
         return Ok(false);
     };
-    let hidden = operation.hide(object);
+    let is_sent = matches!(shown, Shown::Sent(_));
+    let hidden = (!is_sent).then(|| operation.hide(object));
     let managed = object["metadata"]["managedFields"].clone();
     let before = object.clone();
     let invoked = mutation.round(&compiled, Some(object), None).await?;
@@ -156,8 +158,11 @@ pub(crate) async fn mutate(
             .await?;
     }
     let is_changed = *object != before;
-    hidden.restore(object);
-    if is_changed {
+    if let Some(hidden) = hidden {
+        hidden.restore(object);
+    }
+    // What subresources take, they compare with the path themselves.
+    if is_changed && !is_sent {
         if !managed.is_null() {
             object["metadata"]["managedFields"] = managed;
         }
@@ -177,6 +182,7 @@ struct Invoked {
 /// A request on its way through mutating webhooks.
 struct Mutation<'a> {
     cx: &'a RequestContext,
+    shown: Shown,
     subject: Subject,
     host: ClusterHost<'a>,
     old: Option<&'a Value>,
@@ -246,6 +252,12 @@ impl Mutation<'_> {
             Err(Unpatched::Call(why)) => return failed(self.cx, callee, &why).map(|()| None),
             Err(Unpatched::Refuse(error)) => return Err(*error),
         };
+        if let Shown::Sent(part) = self.shown {
+            let decoded = decode_sent(part, patched);
+            return decoded
+                .map(Some)
+                .map_err(|why| ApiError::internal_cause(&why));
+        }
         let resource = self.host.resource(target);
         let resource = resource.as_ref().unwrap_or(&self.cx.resource);
         let (mut patched, _) =
@@ -305,15 +317,18 @@ fn patched(
 /// Lets policies and validating webhooks refuse a request.
 pub(crate) async fn validate(
     cx: &RequestContext,
-    part: Part,
+    shown: impl Into<Shown>,
     operation: &Operation,
     object: Option<&Value>,
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
-    let Some(compiled) = configured(cx, part) else {
+    let shown = shown.into();
+    let Some(compiled) = configured(cx, shown) else {
         return Ok(());
     };
-    let subject = Subject::new(cx, part, operation);
+    let Some(subject) = Subject::new(cx, shown, operation) else {
+        return Ok(());
+    };
     let host = ClusterHost(cx);
     let attributes = subject.attributes(object, old);
     judge(cx, &compiled, &attributes, host)?;
@@ -346,7 +361,11 @@ fn judge(
     attributes: &Attributes<'_>,
     host: ClusterHost<'_>,
 ) -> Result<(), ApiError> {
-    if compiled.policies.is_empty() || compiled.bindings.is_empty() {
+    let target = attributes.target;
+    if compiled.policies.is_empty()
+        || compiled.bindings.is_empty()
+        || is_hidden_from_policies(&target.group, &target.resource)
+    {
         return Ok(());
     }
     let limit = limit(cx);

@@ -29,6 +29,8 @@ pub(crate) async fn create(cx: &RequestContext, body: &RequestBody) -> Result<Re
     let options = WriteOptions::parse(&cx.query, "CreateOptions")?;
     let (object, warnings) = body.decode(&cx.resource, options.field_validation)?;
     if cx.resource.is_virtual() {
+        let operation = Operation::create(cx, &options, false);
+        let object = admit_review(cx, object, &operation).await?;
         let answer = Answer::Value(StatusCode::CREATED, access::review(cx, object)?);
         return Ok(Reply { answer, warnings });
     }
@@ -38,6 +40,22 @@ pub(crate) async fn create(cx: &RequestContext, body: &RequestBody) -> Result<Re
         answer: created.answer(StatusCode::CREATED),
         warnings,
     })
+}
+
+/// Checks a review, which is answered and not stored.
+async fn admit_review(
+    cx: &RequestContext,
+    mut review: Value,
+    operation: &Operation,
+) -> Result<Value, ApiError> {
+    access::complete_review(cx, &mut review)?;
+    let changed = dynamic::mutate(cx, Part::Main, operation, Some(&mut review), None).await?;
+    if changed {
+        access::complete_review(cx, &mut review)?;
+    }
+    access::check_review(cx, &review)?;
+    dynamic::validate(cx, Part::Main, operation, Some(&review), None).await?;
+    Ok(review)
 }
 
 /// An object that was written, or would have been.

@@ -11,17 +11,20 @@ use bellwether_api::workload::scaling::{
 };
 use bellwether_json::label::LabelSelector;
 use bellwether_json::time::format_time;
+use bellwether_kinds::Subresource;
 use bellwether_store::Range;
 use http::StatusCode;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::admission::dynamic::{self, Operation, Shown};
 use crate::answer::{Answer, Reply};
 use crate::body::RequestBody;
 use crate::context::RequestContext;
 use crate::handler::create::Written;
 use crate::handler::delete::{check_preconditions, delete_object};
 use crate::handler::get::not_found;
+use crate::handler::subresource::sent;
 use crate::handler::update::{Proposal, change};
 use crate::metadata;
 use crate::ownership::Ownership;
@@ -36,16 +39,29 @@ const MOST_DISRUPTED: usize = 2000;
 const REFUSAL: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 /// Answers `POST` to the eviction of a pod.
-pub(crate) async fn evict(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
+pub(crate) async fn evict(
+    cx: &RequestContext,
+    part: &'static Subresource,
+    body: &RequestBody,
+) -> Result<Reply, ApiError> {
     if cx.verb != Verb::Create {
         return Err(ApiError::method_not_allowed());
     }
-    let (eviction, _) = body.parse("Eviction")?;
+    let created = WriteOptions::parse(&cx.query, "CreateOptions")?;
+    let mut eviction = sent(cx, part, body)?;
+    forget_system_fields(&mut eviction);
+    let (shown, operation) = (Shown::Sent(part), Operation::create(cx, &created, false));
+    dynamic::mutate(cx, shown, &operation, Some(&mut eviction), None).await?;
     if metadata::text(&eviction, "name") != cx.name()? {
         let message = "name in URL does not match name in Eviction object";
         return Err(ApiError::bad_request(message));
     }
     let mut options = DeleteOptions::parse(&cx.query, &eviction["deleteOptions"])?;
+    let own = &mut eviction["deleteOptions"];
+    if created.dry_run && own.is_object() && own["dryRun"].is_null() {
+        own["dryRun"] = json!(["All"]);
+    }
+    dynamic::validate(cx, shown, &operation, Some(&eviction), None).await?;
     let entry = cx.cluster.keyspace().get(&cx.key()?);
     let pod = cx.resource.read(&entry.ok_or_else(|| not_found(cx))?.value);
     let unhealthy = if is_out_of_service(&pod) {
@@ -65,6 +81,20 @@ pub(crate) async fn evict(cx: &RequestContext, body: &RequestBody) -> Result<Rep
         });
     }
     Ok(Answer::Value(StatusCode::CREATED, success(Some(201), None)).into())
+}
+
+/// Removes what only a server sets.
+fn forget_system_fields(eviction: &mut Value) {
+    let metadata = metadata::of(eviction);
+    for field in [
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "uid",
+    ] {
+        metadata.remove(field);
+    }
 }
 
 /// Whether no budget counts a pod: it has not started, it has ended, or it is going anyway.

@@ -3,6 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::admission::dynamic::{self, Operation};
 use crate::answer::{Answer, Reply};
 use crate::body::RequestBody;
 use crate::context::RequestContext;
@@ -169,6 +170,37 @@ async fn set(cx: &RequestContext, paths: &Paths, body: &RequestBody) -> Result<R
         crate::handler::create::Written::DryRun(object) => object,
     };
     Ok(Answer::Value(StatusCode::OK, scale_of(&object, paths)).into())
+}
+
+/// Shows a changed object to mutating webhooks by way of its scale.
+pub(super) async fn mutate(
+    cx: &RequestContext,
+    operation: &Operation,
+    object: &mut Value,
+    live: &Value,
+) -> Result<(), ApiError> {
+    let Some(paths) = paths(cx).filter(|_| dynamic::is_configured(cx, Part::Scale)) else {
+        return Ok(());
+    };
+    let (mut scale, old) = (scale_of(object, &paths), scale_of(live, &paths));
+    if dynamic::mutate(cx, Part::Scale, operation, Some(&mut scale), Some(&old)).await? {
+        *slot(object, &paths) = replicas(cx, &scale)?.into();
+    }
+    Ok(())
+}
+
+/// Lets policies and validating webhooks refuse a changed object, which they see as a scale.
+pub(super) async fn validate(
+    cx: &RequestContext,
+    operation: &Operation,
+    object: &Value,
+    live: &Value,
+) -> Result<(), ApiError> {
+    let Some(paths) = paths(cx).filter(|_| dynamic::is_configured(cx, Part::Scale)) else {
+        return Ok(());
+    };
+    let (scale, old) = (scale_of(object, &paths), scale_of(live, &paths));
+    dynamic::validate(cx, Part::Scale, operation, Some(&scale), Some(&old)).await
 }
 
 /// What a request says of a scale.

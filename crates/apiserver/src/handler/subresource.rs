@@ -1,13 +1,16 @@
 //! Subresources of single built-in kinds that are neither status nor scale.
 
+use bellwether_kinds::Subresource;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::admission::dynamic::{self, Operation, Shown};
 use crate::answer::{Answer, Reply};
-use crate::body::RequestBody;
+use crate::body::{RequestBody, decode_sent};
 use crate::context::RequestContext;
 use crate::handler::update::{Proposal, change, update};
-use crate::handler::{eviction, get, log, patch, token_request};
+use crate::handler::{connection, eviction, get, log, patch, token_request};
+use crate::metadata;
 use crate::ownership::Ownership;
 use crate::params::WriteOptions;
 use crate::request::Verb;
@@ -26,16 +29,42 @@ pub(crate) async fn handle(cx: RequestContext, body: &RequestBody) -> Result<Rep
         return Err(ApiError::method_not_allowed());
     }
     match known.name {
-        "binding" => bind(&cx, body).await,
-        "eviction" => eviction::evict(&cx, body).await,
-        "token" => token_request::create(&cx, body),
+        "binding" => bind(&cx, known, body).await,
+        "eviction" => eviction::evict(&cx, known, body).await,
+        "token" => token_request::create(&cx, known, body).await,
         "log" => log::get(&cx),
         name if known.kind.is_none() => object(&cx, Part::Other(name), body).await,
-        name => Err(ApiError::bad_request(format!(
-            "{}/{name} is not available: embedded clusters do not run containers",
-            cx.resource.plural
-        ))),
+        name => {
+            connection::admit(&cx, known).await?;
+            Err(ApiError::bad_request(format!(
+                "{}/{name} is not available: embedded clusters do not run containers",
+                cx.resource.plural
+            )))
+        }
     }
+}
+
+/// Reads what a subresource takes, an object of a kind of its own.
+pub(super) fn sent(
+    cx: &RequestContext,
+    part: &'static Subresource,
+    body: &RequestBody,
+) -> Result<Value, ApiError> {
+    let (_, version, kind) = part.kind.unwrap_or_default();
+    let (value, _) = body.parse(kind)?;
+    let mut value = decode_sent(part, value).map_err(|why| {
+        ApiError::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
+        ))
+    })?;
+    let namespace = metadata::text(&value, "namespace");
+    if !namespace.is_empty() && namespace != cx.namespace() {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    value["metadata"]["namespace"] = cx.namespace().into();
+    Ok(value)
 }
 
 /// The object itself, of which the subresource may change one part.
@@ -49,10 +78,16 @@ async fn object(cx: &RequestContext, part: Part, body: &RequestBody) -> Result<R
 }
 
 /// A scheduler says on which node a pod goes.
-async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
+async fn bind(
+    cx: &RequestContext,
+    part: &'static Subresource,
+    body: &RequestBody,
+) -> Result<Reply, ApiError> {
     require(cx, Verb::Create)?;
     let options = WriteOptions::parse(&cx.query, "CreateOptions")?;
-    let (binding, _) = body.parse("Binding")?;
+    let mut binding = sent(cx, part, body)?;
+    let (shown, operation) = (Shown::Sent(part), Operation::create(cx, &options, false));
+    dynamic::mutate(cx, shown, &operation, Some(&mut binding), None).await?;
     if binding["metadata"]["name"].as_str() != Some(cx.name()?) {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Binding object",
@@ -65,6 +100,7 @@ async fn bind(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError
     if node.is_empty() {
         return Err(ApiError::bad_request("target.name: Required value"));
     }
+    dynamic::validate(cx, shown, &operation, Some(&binding), None).await?;
     change(cx, Part::Whole, &options, |live| {
         let current = live["spec"]["nodeName"].as_str().unwrap_or("");
         if !current.is_empty() {

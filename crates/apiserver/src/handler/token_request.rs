@@ -1,12 +1,14 @@
 //! `serviceaccounts/NAME/token`: a signed token for a service account.
 
 use bellwether_json::time;
+use bellwether_kinds::Subresource;
 use bellwether_schema::{FieldError, FieldPath, decode};
 use http::StatusCode;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
 use crate::access::{Claims, Holder, Reference, api_audiences, issuer, user_name};
+use crate::admission::dynamic::{self, Operation, Shown};
 use crate::answer::{Answer, Reply};
 use crate::body::{RequestBody, judge, wrong_type};
 use crate::context::RequestContext;
@@ -28,10 +30,24 @@ const SHORTEST_SECONDS: i64 = 600;
 const LONGEST_SECONDS: i64 = 1 << 32;
 
 /// Answers `POST` of a token request.
-pub(crate) fn create(cx: &RequestContext, body: &RequestBody) -> Result<Reply, ApiError> {
+pub(crate) async fn create(
+    cx: &RequestContext,
+    part: &'static Subresource,
+    body: &RequestBody,
+) -> Result<Reply, ApiError> {
     let options = WriteOptions::parse(&cx.query, "CreateOptions")?;
     let (mut request, warnings) = decode_request(body, options.field_validation)?;
-    check_names(cx, &request)?;
+    let (shown, operation) = (Shown::Sent(part), Operation::create(cx, &options, false));
+    check_namespace(cx, &request)?;
+    request["metadata"]["namespace"] = cx.namespace().into();
+    // Webhooks see the fields that Go writes though they are empty.
+    request["status"] = json!({"token": "", "expirationTimestamp": null});
+    if request["spec"]["boundObjectRef"].is_null() {
+        request["spec"]["boundObjectRef"] = Value::Null;
+    }
+    dynamic::mutate(cx, shown, &operation, Some(&mut request), None).await?;
+    check_namespace(cx, &request)?;
+    check_name(cx, &request)?;
     let entry = cx
         .cluster
         .keyspace()
@@ -43,6 +59,7 @@ pub(crate) fn create(cx: &RequestContext, body: &RequestBody) -> Result<Reply, A
         .as_i64()
         .unwrap_or(DEFAULT_SECONDS);
     check_seconds(seconds)?;
+    dynamic::validate(cx, shown, &operation, Some(&request), None).await?;
     let claims = Claims {
         expires: Some(cx.now.as_second().saturating_add(seconds)),
         audiences: texts(&request["spec"]["audiences"]),
@@ -122,13 +139,17 @@ fn decode_request(
 }
 
 /// A request may repeat what the path says, and nothing else.
-fn check_names(cx: &RequestContext, request: &Value) -> Result<(), ApiError> {
+fn check_namespace(cx: &RequestContext, request: &Value) -> Result<(), ApiError> {
     let namespace = metadata::text(request, "namespace");
     if !namespace.is_empty() && namespace != cx.namespace() {
         return Err(ApiError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
+    Ok(())
+}
+
+fn check_name(cx: &RequestContext, request: &Value) -> Result<(), ApiError> {
     let name = metadata::text(request, "name");
     if name.is_empty() || name == cx.name()? {
         return Ok(());

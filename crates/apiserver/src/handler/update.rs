@@ -12,6 +12,7 @@ use crate::body::RequestBody;
 use crate::context::RequestContext;
 use crate::handler::create::{Written, create_object};
 use crate::handler::get::not_found;
+use crate::handler::scale;
 use crate::metadata;
 use crate::object::{Draft, StoredObject};
 use crate::ownership::{Ownership, record_update};
@@ -98,9 +99,17 @@ pub(crate) async fn change(
         let live = cx.resource.read(&entry.value);
         let Proposal { object, ownership } = propose(&live)?;
         let mut object = propose_to(cx, part, &key, object, &live, &ownership)?;
-        dynamic::mutate(cx, part, &operation, Some(&mut object), Some(&live)).await?;
+        if part == Part::Scale {
+            scale::mutate(cx, &operation, &mut object, &live).await?;
+        } else {
+            dynamic::mutate(cx, part, &operation, Some(&mut object), Some(&live)).await?;
+        }
         let object = settle(cx, part, object, &live)?;
-        dynamic::validate(cx, part, &operation, Some(&object), Some(&live)).await?;
+        if part == Part::Scale {
+            scale::validate(cx, &operation, &object, &live).await?;
+        } else {
+            dynamic::validate(cx, part, &operation, Some(&object), Some(&live)).await?;
+        }
         if object == live {
             return Ok(Written::Stored(entry.value));
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// The reviews of one request with what differs from server to server blanked.
-fn blanked(hook: &Hook) -> Vec<(String, Value)> {
+pub(crate) fn blanked(hook: &Hook) -> Vec<(String, Value)> {
     let mut asked = hook.asked();
     for (_, review) in &mut asked {
         let request = &mut review["request"];
@@ -70,7 +70,7 @@ async fn a_real_api_server_does_the_same() {
 }
 
 /// Waits until a request is answered like this.
-async fn answered(client: &kube::Client, question: &Question, expected: u16) {
+pub(crate) async fn answered(client: &kube::Client, question: &Question, expected: u16) {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let (code, _, body) = ask(client, question).await;

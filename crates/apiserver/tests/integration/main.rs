@@ -2,6 +2,7 @@
 //! seconds less to wait.
 
 mod admission_policies;
+mod admission_subresources;
 mod attacks;
 mod audit;
 mod bodies;

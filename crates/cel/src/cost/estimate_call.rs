@@ -1,7 +1,9 @@
 //! Estimated costs of calls, function by function.
 
 use super::estimate::{CostEstimate, Estimator, Size, Step, UNKNOWN};
-use super::{LIST_COST, REGEX, TRAVERSAL, is_unit_cost};
+use super::{
+    CHECK_COST, LIST_COST, REGEX, REQUIREMENT_COST, REQUIREMENTS, TRAVERSAL, is_unit_cost,
+};
 use crate::ast::{Expr, ExprKind, Literal, operator};
 use crate::types::{AbstractType, Type};
 
@@ -270,6 +272,14 @@ impl Estimator<'_> {
                 Some((text.times(pattern), Some(result)))
             }
             (operator::EQUALS, _, [left, right]) => self.equality_cost(left, right),
+            ("check", _, _) => Some((CostEstimate::fixed(CHECK_COST), None)),
+            ("fieldSelector" | "labelSelector", _, [selector]) => {
+                let size = self.size_or_unknown(selector);
+                let requirements = size.scaled(REQUIREMENTS);
+                let requirements = requirements.times(CostEstimate::fixed(REQUIREMENT_COST));
+                let cost = CostEstimate::fixed(LIST_COST).plus(size.scaled(TRAVERSAL));
+                Some((cost.plus(requirements), None))
+            }
             _ => self.reading_cost(invocation),
         }
     }

@@ -45,8 +45,10 @@ pub(crate) fn equal_within(
         (Value::Bytes(left), Value::Bytes(right)) => left == right,
         (Value::List(left), Value::List(right)) => return left.equal(right, steps),
         (Value::Map(left), Value::Map(right)) => return left.equal(right, steps),
-        // Kubernetes refuses to compare a typed object with anything else.
-        (Value::Map(Map::Declared(..)), _) => return Err(EvalError::no_such_overload()),
+        // Kubernetes refuses to compare a typed object with anything else, and decisions of an authorizer with anything.
+        (Value::Map(Map::Declared(..)) | Value::Authorization(_), _) => {
+            return Err(EvalError::no_such_overload());
+        }
         (Value::Timestamp(left), Value::Timestamp(right)) => left == right,
         (Value::Duration(left), Value::Duration(right)) => left == right,
         (Value::Type(left), Value::Type(right)) => left.runtime_name() == right.runtime_name(),

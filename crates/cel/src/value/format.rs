@@ -75,6 +75,7 @@ impl fmt::Display for Value<'_> {
             Value::Cidr(cidr) => write!(f, "{cidr}"),
             Value::Semver(version) => write!(f, "{version}"),
             Value::Format(format) => f.write_str(format.name),
+            Value::Authorization(value) => f.write_str(value.abstract_type().name()),
             Value::Preserved(json) => write!(f, "{json}"),
         }
     }

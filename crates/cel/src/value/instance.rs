@@ -25,6 +25,7 @@ pub(crate) fn is_instance(value: &Value<'_>, of: &Type) -> bool {
         | (Type::Abstract(AbstractType::Cidr), Value::Cidr(_))
         | (Type::Abstract(AbstractType::Semver), Value::Semver(_))
         | (Type::Abstract(AbstractType::Format), Value::Format(_)) => true,
+        (Type::Abstract(kind), Value::Authorization(value)) => *kind == value.abstract_type(),
         (Type::List(element), Value::List(list)) => match list.get(0) {
             None => true,
             Some(first) => first.is_ok_and(|first| is_instance(&first, element)),

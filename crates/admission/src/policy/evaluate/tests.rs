@@ -2,9 +2,21 @@ use bellwether_api::admission::Operation;
 use serde_json::json;
 
 use super::*;
+use crate::attributes::Kind;
 
 /// A cluster with one namespace and two parameters.
+#[derive(Debug)]
 struct Cluster;
+
+impl bellwether_cel::Authorizer for Cluster {
+    fn authorize(&self, check: &bellwether_cel::AccessCheck<'_>) -> bellwether_cel::AccessDecision {
+        bellwether_cel::AccessDecision {
+            allowed: check.name == "web",
+            reason: format!("{}/{} in {}", check.verb, check.resource, check.namespace),
+            error: None,
+        }
+    }
+}
 
 impl Host for Cluster {
     fn namespace(&self, name: &str) -> Option<Value> {
@@ -48,7 +60,11 @@ fn run(spec: &Value, binding: &Value) -> Judgement {
         group: "apps".into(),
         version: "v1".into(),
         resource: "deployments".into(),
-        kind: "Deployment".into(),
+        kind: Kind {
+            group: "apps".into(),
+            version: "v1".into(),
+            name: "Deployment".into(),
+        },
     };
     let object = json!({"metadata": {"name": "web"}, "spec": {"replicas": 5}});
     let user = json!({"username": "ann"});
@@ -113,6 +129,33 @@ fn failures_count_unless_they_are_ignored() {
     check(&spec, &json!({}), Some(why));
     spec["failurePolicy"] = "Ignore".into();
     check(&spec, &json!({}), None);
+}
+
+#[test]
+fn expressions_ask_the_authorizer() {
+    let allowed = "authorizer.requestResource.check('scale').allowed()";
+    check(&validations(allowed), &json!({}), None);
+    let other = "authorizer.group('').resource('pods').check('get').allowed()";
+    let why = format!("failed expression: {other}");
+    check(&validations(other), &json!({}), Some(&why));
+    let reason = "authorizer.requestResource.check('scale').reason() == 'scale/deployments in n'";
+    check(&validations(reason), &json!({}), None);
+    let mut spec = validations("variables.may");
+    spec["variables"] = json!([{"name": "may", "expression": allowed}]);
+    check(&spec, &json!({}), None);
+    // Messages may not ask.
+    spec["validations"][0]["messageExpression"] =
+        "authorizer.path('/').check('get').reason()".into();
+    let policy = json!({"spec": spec});
+    let problems = crate::policy::problems("ValidatingAdmissionPolicy", &policy);
+    let [(path, _, why)] = &problems[..] else {
+        panic!("{problems:?}");
+    };
+    assert_eq!(path, "spec.validations[0].messageExpression");
+    assert!(
+        why.contains("undeclared reference to 'authorizer'"),
+        "{why}"
+    );
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use bellwether_admission::{Host, Target};
+use bellwether_cel::{AccessCheck, AccessDecision, Authorizer};
 use bellwether_store::Range;
 use serde_json::Value;
 
+use crate::access::{Attributes, Identity, account_groups, user_name};
 use crate::cluster::Cluster;
 use crate::context::RequestContext;
 use crate::resource::Resource;
@@ -84,6 +86,41 @@ impl Host for ClusterHost<'_> {
             .iter()
             .map(|entry| resource.read(&entry.value))
             .collect()
+    }
+}
+
+impl Authorizer for ClusterHost<'_> {
+    fn authorize(&self, check: &AccessCheck<'_>) -> AccessDecision {
+        let account;
+        let identity = match check.account {
+            None => &self.0.identity,
+            Some((namespace, name)) => {
+                account = Identity {
+                    user: user_name(namespace, name),
+                    groups: account_groups(namespace).into(),
+                    ..Identity::default()
+                };
+                &account
+            }
+        };
+        // Roles say nothing about selectors.
+        let decision = self.0.cluster.authorizer().decide(
+            identity,
+            &Attributes {
+                verb: check.verb,
+                group: check.group,
+                resource: check.resource,
+                subresource: check.subresource,
+                name: check.name,
+                namespace: check.namespace,
+                path: check.path,
+            },
+        );
+        AccessDecision {
+            allowed: decision.allowed,
+            reason: decision.reason,
+            error: None,
+        }
     }
 }
 

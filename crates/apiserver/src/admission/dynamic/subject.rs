@@ -1,13 +1,70 @@
 //! A request in the form in which webhooks and policies see it.
 
-use bellwether_admission::{Attributes, Target};
+use bellwether_admission::{Attributes, Kind, Target};
 use bellwether_api::admission;
+use bellwether_kinds::Subresource;
 use serde_json::{Map, Value, json};
 
 use crate::context::RequestContext;
 use crate::params::{DeleteOptions, WriteOptions};
 use crate::request::Verb;
-use crate::resource::{Part, Resource};
+use crate::resource::{Part, Resource, Source};
+
+/// What webhooks and policies see of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shown {
+    /// The object of the resource, of which a part is written.
+    Object(Part),
+    /// What a subresource takes: an object of a kind of its own, such as a Scale.
+    Sent(&'static Subresource),
+}
+
+impl From<Part> for Shown {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Scale => Self::Sent(&bellwether_kinds::SCALE),
+            part => Self::Object(part),
+        }
+    }
+}
+
+impl Shown {
+    fn subresource(self) -> &'static str {
+        match self {
+            Self::Object(part) => part.subresource(),
+            Self::Sent(part) => part.name,
+        }
+    }
+
+    /// The resource as rules name it; none if it has no such subresource.
+    fn target(self, resource: &Resource) -> Option<Target> {
+        let name = self.subresource();
+        let has_part = name.is_empty()
+            || match &resource.source {
+                Source::BuiltIn(kind) => kind.subresource(name).is_some(),
+                Source::Custom(version) => match name {
+                    "status" => version.has_status,
+                    "scale" => version.scale.is_some(),
+                    _ => false,
+                },
+            };
+        let of_resource = (&*resource.group, &*resource.version, &*resource.kind);
+        let (group, version, kind) = match self {
+            Self::Object(_) => of_resource,
+            Self::Sent(part) => part.kind.unwrap_or(of_resource),
+        };
+        has_part.then(|| Target {
+            group: resource.group.to_string(),
+            version: resource.version.to_string(),
+            resource: resource.plural.to_string(),
+            kind: Kind {
+                group: group.to_owned(),
+                version: version.to_owned(),
+                name: kind.to_owned(),
+            },
+        })
+    }
+}
 
 /// What is done to an object, and with which options.
 #[derive(Debug, Clone)]
@@ -46,6 +103,16 @@ impl Operation {
             kind: admission::Operation::Delete,
             options: options.to_json(),
             dry_run: options.dry_run,
+            is_named_here: false,
+        }
+    }
+
+    /// A use of a subresource that is no object.
+    pub(crate) fn connect() -> Self {
+        Self {
+            kind: admission::Operation::Connect,
+            options: Value::Null,
+            dry_run: false,
             is_named_here: false,
         }
     }
@@ -109,7 +176,8 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn new(cx: &RequestContext, part: Part, operation: &Operation) -> Self {
+    /// None if the resource has no such subresource.
+    pub(super) fn new(cx: &RequestContext, shown: Shown, operation: &Operation) -> Option<Self> {
         let resources = cx.cluster.resources();
         let equivalents = resources.iter().filter(|it| {
             it.prefix == cx.resource.prefix && it.api_version != cx.resource.api_version
@@ -119,15 +187,15 @@ impl Subject {
             Verb::DeleteCollection => "",
             _ => cx.name.as_deref().unwrap_or_default(),
         };
-        Self {
+        Some(Self {
             operation: operation.clone(),
-            target: target(&cx.resource),
-            equivalents: equivalents.map(|it| target(it)).collect(),
-            subresource: part.subresource(),
+            target: shown.target(&cx.resource)?,
+            equivalents: equivalents.filter_map(|it| shown.target(it)).collect(),
+            subresource: shown.subresource(),
             name: name.to_owned(),
             namespace: cx.namespace().to_owned(),
             user: cx.identity.to_json(),
-        }
+        })
     }
 
     pub(super) fn attributes<'a>(
@@ -157,14 +225,5 @@ impl Subject {
             options: &self.operation.options,
             dry_run: self.operation.dry_run,
         }
-    }
-}
-
-fn target(resource: &Resource) -> Target {
-    Target {
-        group: resource.group.to_string(),
-        version: resource.version.to_string(),
-        resource: resource.plural.to_string(),
-        kind: resource.kind.to_string(),
     }
 }

@@ -140,6 +140,10 @@ async fn answer(
                 {"op": "add", "path": "/data", "value": {"a": 5}},
             ]),
         ),
+        "/replicas" => patch(
+            &mut response,
+            &json!([{"op": "add", "path": "/spec/replicas", "value": 4}]),
+        ),
         "/warn" => response["warnings"] = json!(["mind the gap"]),
         "/lie" => response["uid"] = "another".into(),
         "/hang" => std::future::pending().await,
