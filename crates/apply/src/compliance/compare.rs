@@ -172,11 +172,7 @@ fn labels_and_annotations(metadata: &Value) -> Value {
         part.insert("labels".to_owned(), labels.clone());
     }
     if let Some(annotations) = metadata.get("annotations") {
-        let own = own_annotations(annotations);
-        // If there was nothing but the annotation of kubectl, nothing is defined.
-        if own == *annotations || own != Value::Object(Map::new()) {
-            part.insert("annotations".to_owned(), own);
-        }
+        part.insert("annotations".to_owned(), own_annotations(annotations));
     }
     Value::Object(part)
 }
@@ -213,11 +209,11 @@ fn metadata_for_comparison(merged: &Value, live: &Value, is_namespace: bool) -> 
     (Value::Object(left), Value::Object(right))
 }
 
-/// Sets labels and annotations of an object; those that are not defined are removed.
+/// Sets labels and annotations of an object; those that are not defined stay as they are.
 fn set_metadata(object: &mut Value, metadata: &Value) -> Result<(), String> {
     for (key, what) in [("annotations", "annotation"), ("labels", "label")] {
         let strings = match metadata.get(key) {
-            None => None,
+            None => continue,
             Some(Value::Object(strings)) => {
                 if let Some((key, value)) = strings.iter().find(|(_, value)| !value.is_string()) {
                     return Err(format!(
@@ -226,7 +222,7 @@ fn set_metadata(object: &mut Value, metadata: &Value) -> Result<(), String> {
                         type_name(value)
                     ));
                 }
-                Some(strings)
+                strings.clone()
             }
             Some(other) => {
                 return Err(format!(
@@ -236,13 +232,9 @@ fn set_metadata(object: &mut Value, metadata: &Value) -> Result<(), String> {
                 ));
             }
         };
-        let Some(target) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
-            continue;
-        };
-        match strings {
-            None => target.remove(key),
-            Some(strings) => target.insert(key.to_owned(), Value::Object(strings.clone())),
-        };
+        if let Some(target) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            target.insert(key.to_owned(), Value::Object(strings));
+        }
     }
     Ok(())
 }

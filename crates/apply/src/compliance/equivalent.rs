@@ -26,11 +26,15 @@ impl Equivalence {
         }
     }
 
+    /// Of a value that is there on one side only: it is equal if it is zero.
+    const fn absent(is_zero: bool) -> Self {
+        Self {
+            is_equal: is_zero,
+            is_missing: true,
+        }
+    }
+
     const DIFFERENT: Self = Self::of(false);
-    const ABSENT: Self = Self {
-        is_equal: true,
-        is_missing: true,
-    };
 }
 
 /// The text that Go prints for a value.
@@ -58,30 +62,26 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 pub(super) fn equivalent(merged: &Value, live: &Value, zero_is_absent: bool) -> Equivalence {
     match (merged, live) {
         (Value::Object(merged), Value::Object(live)) => fields(merged, live, zero_is_absent),
-        (Value::Array(merged), Value::Null) if merged.is_empty() => Equivalence::ABSENT,
-        (Value::Array(merged), Value::Array(live)) => Equivalence::of(lists(merged, live)),
+        (Value::Array(merged), Value::Null) => Equivalence::of(merged.is_empty()),
+        // Here upstream swaps the two lists, so it is the live items that may not have fewer fields.
+        (Value::Array(merged), Value::Array(live)) => lists(live, merged),
         (Value::Object(_) | Value::Array(_), _) => Equivalence::DIFFERENT,
         (Value::Null, Value::Null) => Equivalence::of(true),
-        (merged, Value::Null) if zero_is_absent => absent(is_zero(merged)),
-        (Value::Null, live) if zero_is_absent => absent(is_zero(live)),
+        (merged, Value::Null) if zero_is_absent => Equivalence::absent(is_zero(merged)),
+        (Value::Null, live) if zero_is_absent => Equivalence::of(is_zero(live)),
         (merged, live) => Equivalence::of(sprint(merged) == sprint(live)),
     }
 }
 
-const fn absent(is_zero: bool) -> Equivalence {
-    Equivalence {
-        is_equal: is_zero,
-        is_missing: is_zero,
-    }
-}
-
-/// Whether a scalar is what Go has where nothing was set.
+/// Whether a value is what Go has where nothing was set.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.is_empty(),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Null => false,
     }
 }
 
@@ -93,13 +93,22 @@ fn fields(
     if merged.len() < live.len() {
         return Equivalence::DIFFERENT;
     }
+    let pairs = merged.iter().map(|(key, value)| (value, live.get(key)));
+    all(pairs, |(value, live)| field(value, live, zero_is_absent))
+}
+
+/// Equal if all are, and missing if one of those that were looked at is.
+fn all<T>(items: impl IntoIterator<Item = T>, compare: impl Fn(T) -> Equivalence) -> Equivalence {
     let mut is_missing = false;
-    for (key, value) in merged {
-        let found = field(value, live.get(key), zero_is_absent);
-        if !found.is_equal {
-            return Equivalence::DIFFERENT;
-        }
+    for item in items {
+        let found = compare(item);
         is_missing |= found.is_missing;
+        if !found.is_equal {
+            return Equivalence {
+                is_equal: false,
+                is_missing,
+            };
+        }
     }
     Equivalence {
         is_equal: true,
@@ -110,12 +119,13 @@ fn fields(
 fn field(merged: &Value, live: Option<&Value>, zero_is_absent: bool) -> Equivalence {
     match (merged, live) {
         (Value::Object(merged), Some(Value::Object(live))) => fields(merged, live, zero_is_absent),
-        (Value::Object(merged), _) => absent(zero_is_absent && merged.is_empty()),
-        (Value::Array(merged), Some(Value::Array(live))) => Equivalence::of(lists(merged, live)),
-        (Value::Array(merged), _) => absent(merged.is_empty()),
+        (Value::Object(merged), _) => Equivalence::of(zero_is_absent && merged.is_empty()),
+        (Value::Array(merged), Some(Value::Array(live))) => lists(merged, live),
+        // An empty list asks for nothing, whatever is there.
+        (Value::Array(merged), _) => Equivalence::of(merged.is_empty()),
         (Value::String(merged), live) => Equivalence::of(strings(merged, live)),
         (Value::Null, None | Some(Value::Null)) => Equivalence::of(true),
-        (merged, None | Some(Value::Null)) => absent(is_zero(merged)),
+        (merged, None | Some(Value::Null)) => Equivalence::absent(is_zero(merged)),
         (merged, Some(live)) => Equivalence::of(sprint(merged) == sprint(live)),
     }
 }
@@ -133,19 +143,17 @@ fn strings(merged: &str, live: Option<&Value>) -> bool {
 }
 
 /// Whether lists have the same items in any order.
-fn lists(merged: &[Value], live: &[Value]) -> bool {
+fn lists(merged: &[Value], live: &[Value]) -> Equivalence {
     if merged.len() != live.len() {
-        return false;
+        return Equivalence::DIFFERENT;
     }
     let pairs = std::iter::zip(sorted(merged), sorted(live));
-    pairs
-        .into_iter()
-        .all(|(merged, live)| match (merged, live) {
-            (Value::Object(merged), Value::Object(live)) => fields(merged, live, true).is_equal,
-            (_, Value::Object(_)) => false,
-            // Inside lists the order of lists counts, and quantities are texts.
-            (merged, live) => sprint(merged) == sprint(live),
-        })
+    all(pairs, |(merged, live)| match (merged, live) {
+        (Value::Object(merged), Value::Object(live)) => fields(merged, live, true),
+        (_, Value::Object(_)) => Equivalence::DIFFERENT,
+        // Inside lists the order of lists counts, and quantities are texts.
+        (merged, live) => Equivalence::of(sprint(merged) == sprint(live)),
+    })
 }
 
 fn sorted(items: &[Value]) -> Vec<&Value> {

@@ -146,6 +146,41 @@ fn must_only_have_replaces_keys_and_removes_others() {
 }
 
 #[test]
+fn an_empty_list_asks_for_nothing() {
+    let none = || json!({"a": []});
+    merges(HAVE, none(), json!({"a": "500m"}), &none(), "same");
+    merges(ONLY, none(), json!({}), &none(), "same");
+    merges(HAVE, none(), json!({}), &none(), "server decides");
+}
+
+#[test]
+fn a_zero_value_in_an_item_of_a_list_is_absent_only_below_the_top() {
+    let template = json!([{"key": 80, "f": false}]);
+    let live = json!([{"key": 80}]);
+    merges(HAVE, template.clone(), live.clone(), &template, "update");
+    let below = |list: &Value| json!({ "l": list });
+    merges(
+        HAVE,
+        below(&template),
+        below(&live),
+        &below(&template),
+        "server decides",
+    );
+}
+
+#[test]
+fn labels_and_annotations_that_are_not_defined_stay() {
+    let live = json!({
+        "apiVersion": "example.org/v1", "kind": "Ship",
+        "metadata": {"name": "s", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": 1});
+    let desired = json!({
+        "apiVersion": "example.org/v1", "kind": "Ship", "metadata": {"name": "s"}, "spec": 2});
+    let found = compare(&desired, &live, Rule::of(ONLY)).unwrap();
+    assert!(found.needs_update);
+    assert_eq!(found.merged["metadata"], live["metadata"]);
+}
+
+#[test]
 fn a_type_that_does_not_fit_is_an_error_only_at_the_top() {
     let found = compare_spec(HAVE, &json!([1]), &json!({"a": 1}));
     let error = "Error merging changes into key \"spec\": object type of template and existing do not match";
@@ -226,12 +261,13 @@ fn of_metadata_only_labels_and_annotations_that_are_defined_take_part() {
         json!({}),
         false,
     );
+    // Without that of kubectl no annotations are defined, which only a server can tell from none.
     check(
         HAVE,
         "Pod",
         annotations(json!({last: "{}"})),
         json!({}),
-        false,
+        true,
     );
     check(
         ONLY,

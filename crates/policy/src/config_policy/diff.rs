@@ -80,11 +80,12 @@ pub(super) fn difference(before: &Value, after: &Value, is_full: bool) -> String
         &format!("{name} : existing"),
         &format!("{name} : updated"),
     );
-    let lines: Vec<&str> = diff.split_inclusive('\n').collect();
+    // What follows the last line break counts as a line.
+    let lines: Vec<&str> = diff.split('\n').collect();
     if is_full || lines.len() <= MAX_LINES + HEADERS {
         return diff;
     }
-    let shown: String = lines[..MAX_LINES + HEADERS].concat();
+    let shown = lines[..MAX_LINES + HEADERS].join("\n");
     format!(
         "# Truncated: showing {MAX_LINES}/{} diff lines:\n{shown}",
         lines.len()
@@ -301,5 +302,25 @@ impl<'m> Matcher<'m> {
             }
         }
         changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_follows_the_last_line_break_counts_as_a_line_of_a_long_difference() {
+        let object = |count: usize| {
+            let spec: Vec<String> = (0..count).map(|index| format!("i{index}")).collect();
+            json!({"metadata": {"name": "x"}, "spec": spec})
+        };
+        let full = difference(&object(0), &object(60), true);
+        let lines = full.split('\n').count();
+        let cut = difference(&object(0), &object(60), false);
+        assert!(cut.starts_with(&format!("# Truncated: showing 50/{lines} diff lines:\n")));
+        assert_eq!(cut.split('\n').count(), 1 + MAX_LINES + HEADERS);
+        assert!(!cut.ends_with('\n'));
     }
 }
