@@ -1,6 +1,7 @@
 //! What a cluster shall run: `work.open-cluster-management.io`.
 
 mod applied_manifest_work;
+mod kept_fields;
 mod manifest_config;
 mod manifest_work;
 mod manifest_work_replica_set;
@@ -10,6 +11,7 @@ pub mod names;
 pub use applied_manifest_work::{
     AppliedManifestWork, AppliedManifestWorkSpec, AppliedManifestWorkStatus, AppliedResource,
 };
+pub use kept_fields::{Affect, Kept, KeptFields};
 pub use manifest_config::{
     CelExpression, ConditionRule, ConditionRuleType, FeedbackRule, FeedbackScrapeType,
     FeedbackType, IgnoreField, IgnoreFieldsCondition, JsonPath, ManifestConfig, ResourceIdentifier,

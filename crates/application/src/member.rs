@@ -1,5 +1,6 @@
 //! Objects of an application on a member: they go there in a work, and what is known of them comes back in its status.
 
+mod apply_once;
 mod asked;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,7 +19,7 @@ use crate::dispatch::{DispatchError, describe};
 use crate::label::Manifest;
 use crate::path;
 use crate::resource_policy::{
-    Affect, GarbageCollectStrategy, Occasion, Propagation, ResourcePolicies, UpdateOperation,
+    GarbageCollectStrategy, Propagation, ResourcePolicies, UpdateOperation,
 };
 
 pub use self::asked::AskedFields;
@@ -92,13 +93,9 @@ pub fn work(
             "selectivelyOrphans": {"orphaningRules": left},
         });
     }
-    let kept = sent
-        .iter()
-        .filter(|it| keeps_deleted(it.object, policies))
-        .map(|it| object_id(it.object).to_string());
-    let kept: Vec<String> = kept.collect();
-    if !kept.is_empty() {
-        work["metadata"]["annotations"] = json!({work_annotation::KEEP_DELETED: kept.join(",")});
+    let annotations = apply_once::annotations(&objects, policies);
+    if !annotations.is_empty() {
+        work["metadata"]["annotations"] = annotations.into();
     }
     if let Some(account) = app.annotations.get(annotation::SERVICE_ACCOUNT) {
         work["spec"]["executor"] = json!({"subject": {
@@ -111,11 +108,12 @@ pub fn work(
 
 /// Has annotations of a work removed that it no longer should have, when it is merged.
 pub fn drop_annotations(known: &ManifestWork, work: &mut Value) {
-    let key = work_annotation::KEEP_DELETED;
     let annotations = known.metadata.annotations.as_ref();
-    let is_known = annotations.is_some_and(|all| all.contains_key(key));
-    if is_known && work["metadata"]["annotations"][key].is_null() {
-        work["metadata"]["annotations"][key] = Value::Null;
+    for key in [work_annotation::KEEP_DELETED, work_annotation::KEPT_FIELDS] {
+        let is_known = annotations.is_some_and(|all| all.contains_key(key));
+        if is_known && work["metadata"]["annotations"][key].is_null() {
+            work["metadata"]["annotations"][key] = Value::Null;
+        }
     }
 }
 
@@ -151,13 +149,6 @@ fn is_left(object: &Value, policies: &ResourcePolicies) -> bool {
         || collect.propagation(object) == Some(Propagation::Orphan)
 }
 
-/// Whether an object that others delete on the member stays deleted until the application changes.
-fn keeps_deleted(object: &Value, policies: &ResourcePolicies) -> bool {
-    let apply_once = &policies.apply_once;
-    let holds = apply_once.kept_fields(object, Occasion::StateKeep);
-    apply_once.keeps_everything() || holds.is_some()
-}
-
 /// True if others deleted an object on the member, and policies leave it so.
 pub fn is_left_deleted(work: &ManifestWork, object: &Value, policies: &ResourcePolicies) -> bool {
     let is = |entry: &ManifestCondition, kind: &str, status: &str| {
@@ -167,7 +158,7 @@ pub fn is_left_deleted(work: &ManifestWork, object: &Value, policies: &ResourceP
     let id = object_id(object);
     let manifests = work.status.iter().flat_map(|it| &it.resource_status);
     let mut entries = manifests.flat_map(|it| &it.manifests);
-    keeps_deleted(object, policies)
+    apply_once::keeps_deleted(object, policies)
         && entries.any(|entry| {
             let meta = &entry.resource_meta;
             object["kind"] == meta.kind
@@ -242,7 +233,7 @@ fn update_strategy(object: &Value, policies: &ResourcePolicies) -> Result<Option
             describe(object)
         ));
     }
-    let Some((paths, condition)) = kept_fields(object, policies)? else {
+    let Some((paths, condition)) = apply_once::ignored_fields(object, policies) else {
         let replaces = rule.is_some_and(|rule| rule.strategy.op == UpdateOperation::Replace);
         return Ok(replaces.then(|| json!({"type": "Update"})));
     };
@@ -253,44 +244,6 @@ fn update_strategy(object: &Value, policies: &ResourcePolicies) -> Result<Option
             "ignoreFields": [{"condition": condition, "jsonPaths": paths}],
         },
     })))
-}
-
-/// Fields that are left to the member, and since when.
-fn kept_fields(
-    object: &Value,
-    policies: &ResourcePolicies,
-) -> Result<Option<(Vec<String>, &'static str)>, String> {
-    let apply_once = &policies.apply_once;
-    if apply_once.keeps_everything() {
-        return Ok(Some((all_fields(object), "OnSpokeChange")));
-    }
-    let Some(strategy) = apply_once.strategy(object) else {
-        return Ok(None);
-    };
-    let condition = match strategy.affect {
-        Affect::Always => "OnSpokePresent",
-        Affect::OnStateKeep => "OnSpokeChange",
-        Affect::OnUpdate => {
-            return Err(format!(
-                "{}: affect: onUpdate of an apply-once policy works on the hub only, not on members; use onStateKeep or leave it out",
-                describe(object)
-            ));
-        }
-    };
-    let paths = if strategy.path.iter().any(|path| path == "*") {
-        all_fields(object)
-    } else {
-        let dotted = |path: &String| format!(".{}", path.strip_prefix('.').unwrap_or(path));
-        strategy.path.iter().map(dotted).collect()
-    };
-    Ok(Some((paths, condition)))
-}
-
-/// Everything that an object says, by field.
-fn all_fields(object: &Value) -> Vec<String> {
-    let fields = object.as_object().into_iter().flatten();
-    let own = fields.filter(|(name, _)| !["apiVersion", "kind", "metadata"].contains(&&***name));
-    own.map(|(name, _)| format!(".{name}")).collect()
 }
 
 /// What finds an object of a member: equal objects have equal keys, and few others do.
@@ -451,42 +404,6 @@ mod tests {
     }
 
     #[test]
-    fn works_name_objects_whose_deletion_is_kept() {
-        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "n"}});
-        let sent = [Sent {
-            object: &object,
-            fields: Vec::new(),
-        }];
-        let rule = |affect: &str| {
-            json!({"selector": {"resourceTypes": ["Deployment"]},
-                "strategy": {"path": ["spec.replicas"], "affect": affect}})
-        };
-        let kept = Some("deployments.apps n/web");
-        for (properties, expected) in [
-            (json!({"enable": true}), kept),
-            (json!({"enable": false}), None),
-            (
-                json!({"enable": true, "rules": [rule("onStateKeep")]}),
-                kept,
-            ),
-            (
-                json!({"enable": true, "rules": [{"selector": {"resourceTypes": ["Service"]}}]}),
-                None,
-            ),
-        ] {
-            let policy = json!([{"name": "once", "type": "apply-once", "properties": properties}]);
-            let app: Application = serde_json::from_value(
-                json!({"metadata": {"name": "a"}, "spec": {"components": [], "policies": policy}}),
-            )
-            .unwrap();
-            let policies = ResourcePolicies::of(&app).unwrap();
-            let work = work(&AppContext::new(&app, 1, ""), "far", &sent, &policies).unwrap();
-            let found = &work["metadata"]["annotations"][work_annotation::KEEP_DELETED];
-            assert_eq!(found.as_str(), expected, "{properties}");
-        }
-    }
-
-    #[test]
     fn policies_become_strategies_of_works() {
         assert_eq!(strategy_of(json!([])), Ok(None));
         let read_only = strategy_of(policy("read-only", json!({})));
@@ -506,8 +423,8 @@ mod tests {
         );
         let whole = json!([{"name": "p", "type": "apply-once", "properties": {"enable": true}}]);
         assert_eq!(strategy_of(whole), ignored("OnSpokeChange", ".data"));
-        let refused = strategy_of(once(json!({"path": ["data.a"], "affect": "onUpdate"})));
-        assert!(refused.unwrap_err().contains("onUpdate"));
+        let on_update = strategy_of(once(json!({"path": ["data.a"], "affect": "onUpdate"})));
+        assert_eq!(on_update, Ok(None));
         let recreate = json!({"strategy": {"recreateFields": ["data.a"]}});
         let refused = strategy_of(policy("resource-update", recreate));
         assert!(refused.unwrap_err().contains("recreateFields"));

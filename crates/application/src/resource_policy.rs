@@ -5,6 +5,7 @@
 
 use bellwether_api::oam::names::{label, policy as policy_type};
 use bellwether_api::oam::{Application, ApplicationPolicy};
+use bellwether_api::work::Affect;
 use bellwether_json::path::str_at;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -129,20 +130,6 @@ pub struct ApplyOnceStrategy {
     pub path: Vec<String>,
     /// When.
     pub affect: Affect,
-}
-
-/// When changes of others are kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Affect {
-    /// Always.
-    #[default]
-    #[serde(alias = "")]
-    Always,
-    /// When the application is applied.
-    OnUpdate,
-    /// Between two versions of the application.
-    OnStateKeep,
 }
 
 /// Why an object is applied.

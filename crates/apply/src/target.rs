@@ -9,6 +9,9 @@ use crate::manifest::Manifest;
 use crate::ownership::Ownership;
 use crate::three_way::ThreeWay;
 
+/// What names the whole object among fields.
+pub(crate) const EVERYTHING: &str = "*";
+
 /// What is known of the object on the cluster.
 #[derive(Debug, Clone, Copy)]
 pub enum Live<'a> {
@@ -140,6 +143,13 @@ pub struct Target<'a> {
 }
 
 impl Target<'_> {
+    /// Returns true if a decision runs programs of users, which may take long.
+    pub(crate) fn has_programs(&self) -> bool {
+        let keeps = |paths: &[String]| paths.iter().any(|path| path != EVERYTHING);
+        let by_drift = matches!(self.drift, Drift::KeepFields(paths) if keeps(paths));
+        by_drift || self.strategy.has_programs()
+    }
+
     /// Returns true if the baseline is of this very manifest.
     pub(crate) fn is_remembered(&self) -> bool {
         let (manifest, settings) = (&self.manifest.object, self.strategy.settings());

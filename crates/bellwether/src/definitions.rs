@@ -11,6 +11,7 @@ use bellwether_application::builtin;
 use bellwether_application::definition::{Definition, DefinitionKind};
 use bellwether_application::document::{Parameter, parameters};
 use bellwether_application::file;
+use bellwether_ctl::near::did_you_mean_or;
 use bellwether_json::yaml::{from_yaml, to_yaml};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -180,7 +181,11 @@ fn show(name: &str, wanted: Option<DefinitionKind>, types: &Types) -> anyhow::Re
         .filter(|found| found.definition.type_name == name)
         .collect();
     match found.as_slice() {
-        [] => bail!("there is no type {name:?}; `bellwether def list` shows all of them"),
+        [] => {
+            let names = types.of(wanted).map(|it| it.definition.type_name.as_str());
+            let hint = did_you_mean_or(name, names, "; `bellwether def list` shows all of them");
+            bail!("there is no type {name:?}{hint}")
+        }
         [one] => {
             let mut text = document(&one.definition);
             if one.namespace.is_none()
@@ -359,6 +364,17 @@ mod tests {
             let object = file::parse("my-type.cue", &text).unwrap();
             assert_eq!(object["kind"], kind.object_kind());
         }
+    }
+
+    #[test]
+    fn a_type_that_was_meant_is_named() {
+        let problem = |name| {
+            let shown = show(name, None, &Types::built_in());
+            shown.unwrap_err().to_string()
+        };
+        let expected = "there is no type \"scler\"; did you mean scaler?";
+        assert_eq!(problem("scler"), expected);
+        assert!(problem("nothing-like-it").ends_with("`bellwether def list` shows all of them"));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use bellwether_api::work::names::annotation;
 use bellwether_api::work::{
-    ConditionRule, DeletePropagationPolicy, FeedbackRule, ManifestConfig, ManifestResourceMeta,
-    ManifestWorkSpec, ResourceIdentifier, UpdateStrategy,
+    Affect, ConditionRule, DeletePropagationPolicy, FeedbackRule, Kept, ManifestConfig,
+    ManifestResourceMeta, ManifestWorkSpec, ResourceIdentifier, UpdateStrategy,
 };
 
-use bellwether_apply::ObjectId;
+use bellwether_apply::{Drift, ObjectId};
 
 /// How one manifest is treated.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -179,6 +179,27 @@ pub fn keeps_deleted(annotations: Option<&BTreeMap<String, String>>, object: &Ob
     })
 }
 
+/// What happens to changes of others to an object: `kept` are the fields that the work names of it, and `applied_before` says
+/// whether this version of it was applied.
+pub fn drift<'a>(
+    annotations: Option<&BTreeMap<String, String>>,
+    kept: Option<&'a Kept>,
+    object: &ObjectId,
+    applied_before: bool,
+) -> Drift<'a> {
+    let holds = |kept: &&Kept| match kept.affect {
+        Affect::Always => true,
+        Affect::OnUpdate => !applied_before,
+        Affect::OnStateKeep => applied_before,
+    };
+    match kept.filter(holds) {
+        Some(kept) => Drift::KeepFields(&kept.paths),
+        // No field is kept, only the deletion.
+        None if keeps_deleted(annotations, object) => Drift::KeepFields(&[]),
+        None => Drift::Undo,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -324,6 +345,38 @@ mod tests {
         check(rule("web"), false);
         check(rule("*"), true);
         assert!(is_owned(&ManifestWorkSpec::default(), &object("n", "web")));
+    }
+
+    #[test]
+    fn fields_are_kept_when_the_work_says_so() {
+        let paths = ["spec.replicas".to_owned()];
+        let list = BTreeMap::from([(
+            annotation::KEEP_DELETED.to_owned(),
+            "deployments.apps n/web".to_owned(),
+        )]);
+        for (affect, on_update, on_state_keep) in [
+            (Affect::Always, true, true),
+            (Affect::OnUpdate, true, false),
+            (Affect::OnStateKeep, false, true),
+        ] {
+            let kept = Kept {
+                paths: paths.to_vec(),
+                affect,
+            };
+            for (applied_before, holds) in [(false, on_update), (true, on_state_keep)] {
+                let found = drift(None, Some(&kept), &object("n", "web"), applied_before);
+                let expected = if holds {
+                    Drift::KeepFields(&paths)
+                } else {
+                    Drift::Undo
+                };
+                assert_eq!(found, expected, "{affect:?} {applied_before}");
+            }
+        }
+        let found = drift(Some(&list), None, &object("n", "web"), true);
+        assert_eq!(found, Drift::KeepFields(&[]));
+        let found = drift(Some(&list), None, &object("n", "other"), true);
+        assert_eq!(found, Drift::Undo);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub mod annotation {
     /// On a ManifestWork: objects that are not created again after others deleted them, until the work
     /// changes, such as `deployments.apps shop/web,configmaps shop/settings`.
     pub const KEEP_DELETED: &str = "work.bellwether.dev/keep-deleted";
+    /// On a ManifestWork: fields of objects that keep the values that others gave them, as JSON, such as
+    /// `{"deployments.apps shop/web": {"paths": ["spec.replicas"], "affect": "onUpdate"}}`.
+    pub const KEPT_FIELDS: &str = "work.bellwether.dev/kept-fields";
     /// On an AppliedWork: since when its work is missing on the hub.
     pub const EVICTION_START: &str = "work.bellwether.dev/eviction-start-time";
 }

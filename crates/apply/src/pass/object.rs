@@ -122,7 +122,7 @@ impl<'a> Object<'a> {
     }
 
     pub(super) fn has_programs(&self) -> bool {
-        self.is_done_by_program || self.target.strategy.has_programs()
+        self.is_done_by_program || self.target.has_programs()
     }
 
     fn target(&self) -> Target<'_> {

@@ -5,10 +5,7 @@ use serde_json::Value;
 use super::{ApplyError, Step};
 use crate::fields::{self, Place};
 use crate::manifest::Manifest;
-use crate::target::{Drift, Live, Target};
-
-/// What names the whole object among fields.
-const EVERYTHING: &str = "*";
+use crate::target::{Drift, EVERYTHING, Live, Target};
 
 /// Returns the step if an object that was applied is left as others changed it.
 pub(super) fn keep(target: &Target<'_>, live: Live<'_>) -> Option<Step> {

@@ -45,6 +45,7 @@ impl Pass<'_> {
             }
         }
         for (cluster, manifests) in by_cluster {
+            let manifests = last_of_each_object(&manifests);
             self.check_membership(cluster)?;
             let context = &self.appfile.context;
             let name = member::work_name(&context.namespace, &context.name);
@@ -153,6 +154,20 @@ impl Pass<'_> {
     }
 }
 
+/// One manifest for each object: the last one, as on the hub, where a later manifest is written over an earlier one. The Service
+/// of a webservice that exposes its port and that of its gateway are such a pair; a work cannot hold both.
+fn last_of_each_object<'a>(manifests: &[&'a Manifest]) -> Vec<&'a Manifest> {
+    let mut seen = BTreeSet::new();
+    let mut last: Vec<&Manifest> = manifests
+        .iter()
+        .rev()
+        .copied()
+        .filter(|manifest| seen.insert(tracker::identity_of(manifest)))
+        .collect();
+    last.reverse();
+    last
+}
+
 /// Objects that a work has already, of components that are applied by other steps. Those that the application no longer has
 /// stay until it is delivered.
 fn kept_manifests(
@@ -195,5 +210,29 @@ pub(super) fn of_work(object: &Value, cluster: &str) -> Manifest {
         resource: label(label::TRAIT_RESOURCE),
         stage: TraitStage::DefaultDispatch,
         cluster: cluster.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_manifest_of_an_object_is_sent() {
+        let manifest = |kind: &str, port: u16| {
+            let object = json!({"apiVersion": "v1", "kind": kind,
+                "metadata": {"name": "web", "namespace": "default"}, "spec": {"port": port}});
+            of_work(&object, "cluster1")
+        };
+        let all = [
+            manifest("Service", 1),
+            manifest("Pod", 2),
+            manifest("Service", 3),
+        ];
+        let sent = last_of_each_object(&all.iter().collect::<Vec<_>>());
+        let ports: Vec<&Value> = sent.iter().map(|it| &it.object["spec"]["port"]).collect();
+        assert_eq!(ports, [&json!(2), &json!(3)]);
     }
 }

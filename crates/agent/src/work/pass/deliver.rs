@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_api::work::names::{condition, event};
+use bellwether_api::work::{Kept, KeptFields};
 use bellwether_apply::executor::{Account, RETRY_SECONDS};
 use bellwether_apply::manifest::defined_kinds;
 use bellwether_apply::pass::{
@@ -10,7 +11,7 @@ use bellwether_apply::pass::{
     Pruning, Settled,
 };
 use bellwether_apply::record::{Entry, Record as Entries};
-use bellwether_apply::{ApplyError, Drift, Manifest, Owner, Ownership, Strategy, Target};
+use bellwether_apply::{ApplyError, Manifest, Owner, Ownership, Strategy, Target};
 use bellwether_runtime::executor::{self, Refusal};
 use bellwether_runtime::{Keeper, ReconcileError as _, Retry};
 use bellwether_work::executor::account_of;
@@ -35,8 +36,29 @@ use crate::work::report::{self, Findings};
 struct Treatment<'a> {
     options: Options<'a>,
     strategy: Strategy<'a>,
+    /// Fields that keep what others gave them.
+    kept: Option<&'a Kept>,
     /// Why it is not written at all, and until when, if so.
     blocked: Option<(Failure, Option<Timestamp>)>,
+}
+
+impl<'a> Treatment<'a> {
+    /// With the fields that the work has others keep. What it leaves to agents that do not know the annotation is not needed then.
+    fn keeping(mut self, slot: &Slot, kept: &'a Result<KeptFields, String>) -> Self {
+        let (Ok(mapped), Ok(kept)) = (&slot.mapped, kept) else {
+            let problem = kept
+                .as_ref()
+                .err()
+                .map(|it| (Failure::Apply(it.clone()), None));
+            self.blocked = self.blocked.or(problem);
+            return self;
+        };
+        self.kept = kept.0.get(&mapped.id.to_string());
+        if self.kept.is_some() && matches!(self.strategy, Strategy::ServerSide(_)) {
+            self.strategy = Strategy::Update;
+        }
+        self
+    }
 }
 
 /// Whose objects they are, and who is asked.
@@ -66,9 +88,13 @@ impl Pass<'_> {
         };
         let mapped = slots.iter().filter_map(|slot| slot.mapped.as_ref().ok());
         let configs = Configs::new(&spec.manifest_configs, mapped.map(|mapped| &mapped.id));
+        let kept = KeptFields::read(work.work.metadata.annotations.as_ref());
         let treatments: Vec<Treatment<'_>> = slots
             .iter()
-            .map(|slot| self.treatment(work, slot, &configs, memories))
+            .map(|slot| {
+                self.treatment(work, slot, &configs, memories)
+                    .keeping(slot, &kept)
+            })
             .collect();
         let places = slots.iter().zip(&treatments).map(|(slot, treatment)| {
             if executor.is_err() && slot.mapped.is_ok() {
@@ -123,6 +149,7 @@ impl Pass<'_> {
                     ..Options::default()
                 },
                 strategy: Strategy::Update,
+                kept: None,
                 blocked: None,
             };
         };
@@ -144,6 +171,7 @@ impl Pass<'_> {
         Treatment {
             options,
             strategy,
+            kept: None,
             blocked: refused.or(over_budget),
         }
     }
@@ -163,22 +191,18 @@ impl Pass<'_> {
         let work = context.work;
         let known = slot.known.as_ref();
         let annotations = work.work.metadata.annotations.as_ref();
+        let applied_before = is_of_generation(work)
+            && known.is_some_and(|known| is_true(&known.conditions, condition::APPLIED));
         let target = Target {
             manifest: &mapped.manifest,
             strategy: &treatment.strategy,
-            drift: if options::keeps_deleted(annotations, &mapped.id) {
-                // No field is kept, only the deletion.
-                Drift::KeepFields(&[])
-            } else {
-                Drift::Undo
-            },
+            drift: options::drift(annotations, treatment.kept, &mapped.id, applied_before),
             ownership: Ownership::Reference {
                 owner: context.owner,
                 belongs: options::is_owned(&work.work.spec, &mapped.id),
             },
             baseline: None,
-            applied_before: is_of_generation(work)
-                && known.is_some_and(|known| is_true(&known.conditions, condition::APPLIED)),
+            applied_before,
         };
         let memory = memories.entry(mapped.id.clone()).or_default();
         let rules = &treatment.options.rules;

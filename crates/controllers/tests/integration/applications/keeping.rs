@@ -7,6 +7,8 @@ cases! {
     apply_once_keeps_deletions_until_the_application_changes,
     apply_once_keeps_deletions_on_members,
     apply_once_goes_by_field_and_occasion,
+    apply_once_goes_by_field_and_occasion_on_members,
+    what_members_cannot_read_of_apply_once_is_reported,
     an_object_is_created_again_if_a_fixed_field_differs,
     an_object_is_replaced_or_patched,
     nothing_is_requested_while_nothing_changes,
@@ -24,11 +26,11 @@ fn pair(a: &str, b: &str) -> Value {
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": a, "b": b}}]}}])
 }
 
-async fn data_becomes(fleet: &Fleet, expected: Value) {
-    until(fleet, &map("one"), &expected.to_string(), |map| {
-        map["data"] == expected
-    })
-    .await;
+async fn data_becomes(fleet: &Fleet, cluster: &str, name: &str, expected: Value) {
+    let has_it = |map: Option<&Value>| map.is_some_and(|map| map["data"] == expected);
+    fleet
+        .until(cluster, &map(name), &expected.to_string(), has_it)
+        .await;
 }
 
 async fn labels_that_others_took_away_are_put_back(fleet: &mut Fleet) {
@@ -108,9 +110,26 @@ async fn apply_once_keeps_deletions_on_members(fleet: &mut Fleet) {
 
 async fn apply_once_goes_by_field_and_occasion(fleet: &mut Fleet) {
     start(fleet);
+    goes_by_field_and_occasion(fleet, HUB, None).await;
+}
+
+async fn apply_once_goes_by_field_and_occasion_on_members(fleet: &mut Fleet) {
+    start(fleet);
+    register_member(fleet).await;
+    let there = json!({"name": "there", "type": "topology", "properties": {"clusters": [MEMBER]}});
+    goes_by_field_and_occasion(fleet, MEMBER, Some(there)).await;
+}
+
+/// The same holds wherever the objects are.
+async fn goes_by_field_and_occasion(fleet: &Fleet, cluster: &str, topology: Option<Value>) {
     // The affect, what is there after a change of others, and after a change of the application.
     let table = [
         ("", json!({"a": "x", "b": "1"}), json!({"a": "x", "b": "2"})),
+        (
+            "always",
+            json!({"a": "x", "b": "1"}),
+            json!({"a": "x", "b": "2"}),
+        ),
         (
             "onStateKeep",
             json!({"a": "x", "b": "1"}),
@@ -123,24 +142,52 @@ async fn apply_once_goes_by_field_and_occasion(fleet: &mut Fleet) {
         ),
     ];
     for (affect, kept, changed) in table {
-        let policies = rules("apply-once", json!({"path": ["data.a"], "affect": affect}));
-        let app = app(json!({"components": pair("1", "1"), "policies": policies}));
+        let rule = json!({"selector": {"componentNames": ["one"], "resourceTypes": ["ConfigMap"]},
+            "strategy": {"path": ["data.a"], "affect": affect}});
+        let once = json!({"name": "once", "type": "apply-once", "properties": {"enable": true, "rules": [rule]}});
+        let policies: Vec<Value> = topology.iter().cloned().chain([once]).collect();
+        let components = |a: &str, b: &str| {
+            let mut components = pair(a, b).as_array().cloned().unwrap_or_default();
+            components.push(settings("two", "1"));
+            components
+        };
+        let app = app(json!({"components": components("1", "1"), "policies": policies}));
         fleet.create(HUB, app.clone()).await;
         until_phase(fleet, &app, "running").await;
         let drift = json!({"data": {"a": "x", "b": "x"}});
-        fleet.merge(HUB, &map("one"), drift).await;
-        data_becomes(fleet, kept).await;
-        let change = json!({"spec": {"components": pair("2", "2")}});
+        fleet.merge(cluster, &map("one"), drift).await;
+        data_becomes(fleet, cluster, "one", kept).await;
+        // What no rule selects is repaired.
+        let drift = json!({"data": {"key": "x"}});
+        fleet.merge(cluster, &map("two"), drift).await;
+        data_becomes(fleet, cluster, "two", json!({"key": "1"})).await;
+        let change = json!({"spec": {"components": components("2", "2")}});
         fleet.merge(HUB, &app, change).await;
-        data_becomes(fleet, changed).await;
+        data_becomes(fleet, cluster, "one", changed).await;
         until_phase(fleet, &app, "running").await;
-        fleet.delete(HUB, &map("one")).await;
+        fleet.delete(cluster, &map("one")).await;
         fleet.pass(2_000).await;
-        let is_there = fleet.get(HUB, &map("one")).await.is_some();
+        let is_there = fleet.get(cluster, &map("one")).await.is_some();
         assert_eq!(is_there, affect == "onUpdate", "{affect}");
         fleet.delete(HUB, &app).await;
         fleet.until_gone(HUB, &app).await;
     }
+}
+
+async fn what_members_cannot_read_of_apply_once_is_reported(fleet: &mut Fleet) {
+    start(fleet);
+    let work = json!({"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+        "metadata": {"name": "w", "namespace": MEMBER, "annotations": {"work.bellwether.dev/kept-fields": "all"}},
+        "spec": {"workload": {"manifests": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "default"}}]}}});
+    fleet.create(HUB, work.clone()).await;
+    until(fleet, &work, "the annotation is named", |work| {
+        let manifest = &work["status"]["resourceStatus"]["manifests"][0];
+        let message = manifest["conditions"][0]["message"].as_str();
+        message.is_some_and(|it| it.contains("annotation work.bellwether.dev/kept-fields"))
+    })
+    .await;
+    assert!(fleet.get(MEMBER, &map("one")).await.is_none());
 }
 
 async fn an_object_is_created_again_if_a_fixed_field_differs(fleet: &mut Fleet) {
@@ -152,12 +199,12 @@ async fn an_object_is_created_again_if_a_fixed_field_differs(fleet: &mut Fleet) 
     let first = fleet.get(HUB, &map("one")).await.unwrap();
     let change = json!({"spec": {"components": pair("1", "2")}});
     fleet.merge(HUB, &app, change).await;
-    data_becomes(fleet, json!({"a": "1", "b": "2"})).await;
+    data_becomes(fleet, HUB, "one", json!({"a": "1", "b": "2"})).await;
     let second = fleet.get(HUB, &map("one")).await.unwrap();
     assert_eq!(first["metadata"]["uid"], second["metadata"]["uid"]);
     let change = json!({"spec": {"components": pair("2", "2")}});
     fleet.merge(HUB, &app, change).await;
-    data_becomes(fleet, json!({"a": "2", "b": "2"})).await;
+    data_becomes(fleet, HUB, "one", json!({"a": "2", "b": "2"})).await;
     let third = fleet.get(HUB, &map("one")).await.unwrap();
     assert_ne!(second["metadata"]["uid"], third["metadata"]["uid"]);
     until_phase(fleet, &app, "running").await;
@@ -178,7 +225,7 @@ async fn an_object_is_replaced_or_patched(fleet: &mut Fleet) {
         fleet.merge(HUB, &map("one"), foreign).await;
         let change = json!({"spec": {"components": pair("2", "2")}});
         fleet.merge(HUB, &app, change).await;
-        data_becomes(fleet, expected).await;
+        data_becomes(fleet, HUB, "one", expected).await;
         fleet.delete(HUB, &app).await;
         fleet.until_gone(HUB, &app).await;
     }
