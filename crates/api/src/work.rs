@@ -11,7 +11,7 @@ pub mod names;
 pub use applied_manifest_work::{
     AppliedManifestWork, AppliedManifestWorkSpec, AppliedManifestWorkStatus, AppliedResource,
 };
-pub use kept_fields::{Affect, Kept, KeptFields};
+pub use kept_fields::{Affect, FieldRetention, KeptFields};
 pub use manifest_config::{
     CelExpression, ConditionRule, ConditionRuleType, FeedbackRule, FeedbackScrapeType,
     FeedbackType, IgnoreField, IgnoreFieldsCondition, JsonPath, ManifestConfig, ResourceIdentifier,

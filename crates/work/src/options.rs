@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_api::work::names::annotation;
 use bellwether_api::work::{
-    Affect, ConditionRule, DeletePropagationPolicy, FeedbackRule, Kept, ManifestConfig,
+    Affect, ConditionRule, DeletePropagationPolicy, FeedbackRule, FieldRetention, ManifestConfig,
     ManifestResourceMeta, ManifestWorkSpec, ResourceIdentifier, UpdateStrategy,
 };
 
@@ -183,11 +183,11 @@ pub fn keeps_deleted(annotations: Option<&BTreeMap<String, String>>, object: &Ob
 /// whether this version of it was applied.
 pub fn drift<'a>(
     annotations: Option<&BTreeMap<String, String>>,
-    kept: Option<&'a Kept>,
+    kept: Option<&'a FieldRetention>,
     object: &ObjectId,
     applied_before: bool,
 ) -> Drift<'a> {
-    let holds = |kept: &&Kept| match kept.affect {
+    let holds = |kept: &&FieldRetention| match kept.affect {
         Affect::Always => true,
         Affect::OnUpdate => !applied_before,
         Affect::OnStateKeep => applied_before,
@@ -359,7 +359,7 @@ mod tests {
             (Affect::OnUpdate, true, false),
             (Affect::OnStateKeep, false, true),
         ] {
-            let kept = Kept {
+            let kept = FieldRetention {
                 paths: paths.to_vec(),
                 affect,
             };

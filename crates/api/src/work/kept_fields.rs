@@ -23,7 +23,7 @@ pub enum Affect {
 /// Fields of one object that keep their values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct FieldRetention {
     /// JSONPaths of the fields; `*` is the whole object.
     pub paths: Vec<String>,
     /// When they keep their values.
@@ -34,7 +34,7 @@ pub struct Kept {
 /// Fields that keep their values, by the object, such as `deployments.apps shop/web`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct KeptFields(pub BTreeMap<String, Kept>);
+pub struct KeptFields(pub BTreeMap<String, FieldRetention>);
 
 impl KeptFields {
     /// Reads the annotation of a work; nothing is kept where there is none. An error says what is wrong with it.
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let kept = Kept {
+        let kept = FieldRetention {
             paths: vec!["spec.replicas".to_owned()],
             affect: Affect::OnUpdate,
         };

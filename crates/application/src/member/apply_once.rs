@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::work::names::annotation;
-use bellwether_api::work::{Affect, Kept, KeptFields};
+use bellwether_api::work::{Affect, FieldRetention, KeptFields};
 use serde_json::{Map, Value};
 
 use super::object_id;
@@ -24,10 +24,10 @@ pub(super) fn annotations(objects: &[&Value], policies: &ResourcePolicies) -> Ma
     };
     let deleted = written().filter(|object| keeps_deleted(object, policies));
     let deleted: Vec<String> = deleted.map(|it| object_id(it).to_string()).collect();
-    let fields: BTreeMap<String, Kept> = written()
+    let fields: BTreeMap<String, FieldRetention> = written()
         .filter_map(|object| {
             let strategy = policies.apply_once.strategy(object)?;
-            let kept = Kept {
+            let kept = FieldRetention {
                 paths: strategy.path.clone(),
                 affect: strategy.affect,
             };

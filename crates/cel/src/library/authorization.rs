@@ -57,28 +57,28 @@ pub struct AccessDecision {
 #[derive(Debug, Clone)]
 pub enum Authorization<'a> {
     /// `authorizer`
-    Authorizer(Asked<'a>),
+    Authorizer(SubjectAuthorizer<'a>),
     /// `authorizer.path(…)`
-    Path(Asked<'a>, Arc<str>),
+    Path(SubjectAuthorizer<'a>, Arc<str>),
     /// `authorizer.group(…)`
-    Group(Asked<'a>, Arc<str>),
+    Group(SubjectAuthorizer<'a>, Arc<str>),
     /// `authorizer.group(…).resource(…)`, and what was added to it.
     Resource(ResourceCheck<'a>),
     /// `check(…)`
     Decision(AccessDecision),
 }
 
-/// Who is asked, and about whom.
+/// The authorizer, and the account whose rights it is asked about: the sender of the request where there is none.
 #[derive(Debug, Clone)]
-pub struct Asked<'a> {
+pub struct SubjectAuthorizer<'a> {
     authorizer: &'a dyn Authorizer,
     account: Option<(Arc<str>, Arc<str>)>,
 }
 
-/// What is to be asked about a resource.
+/// What is to be checked of a resource.
 #[derive(Debug, Clone)]
 pub struct ResourceCheck<'a> {
-    asked: Asked<'a>,
+    subject: SubjectAuthorizer<'a>,
     group: Arc<str>,
     resource: Arc<str>,
     subresource: Arc<str>,
@@ -91,7 +91,9 @@ pub struct ResourceCheck<'a> {
 impl<'a> Authorization<'a> {
     /// The value of the variable `authorizer`.
     pub fn authorizer(authorizer: &'a dyn Authorizer) -> Value<'a> {
-        value(Authorization::Authorizer(Asked::sender(authorizer)))
+        value(Authorization::Authorizer(SubjectAuthorizer::sender(
+            authorizer,
+        )))
     }
 
     /// The value of the variable `authorizer.requestResource`; verb, path and selectors of `request` do not count.
@@ -104,7 +106,7 @@ impl<'a> Authorization<'a> {
             namespace: request.namespace.into(),
             name: request.name.into(),
             ..ResourceCheck::new(
-                Asked::sender(authorizer),
+                SubjectAuthorizer::sender(authorizer),
                 request.group.into(),
                 request.resource.into(),
             )
@@ -122,15 +124,15 @@ impl<'a> Authorization<'a> {
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> SubjectAuthorizer<'a> {
     fn sender(authorizer: &'a dyn Authorizer) -> Self {
-        Asked {
+        SubjectAuthorizer {
             authorizer,
             account: None,
         }
     }
 
-    /// Asks, about whom is to be asked about.
+    /// Asks the authorizer about its account.
     fn decide<'v>(&self, check: AccessCheck<'_>) -> Value<'v> {
         let account = self.account.as_ref();
         let check = AccessCheck {
@@ -142,10 +144,10 @@ impl<'a> Asked<'a> {
 }
 
 impl<'a> ResourceCheck<'a> {
-    fn new(asked: Asked<'a>, group: Arc<str>, resource: Arc<str>) -> Self {
+    fn new(subject: SubjectAuthorizer<'a>, group: Arc<str>, resource: Arc<str>) -> Self {
         let nothing: Arc<str> = "".into();
         ResourceCheck {
-            asked,
+            subject,
             group,
             resource,
             subresource: nothing.clone(),
@@ -195,7 +197,7 @@ fn declare_authorizer(functions: &mut Functions) {
             if !dns_label_problems(namespace).is_empty() {
                 return Err(EvalError::failed("Invalid service account namespace"));
             }
-            Ok(value(Authorization::Authorizer(Asked {
+            Ok(value(Authorization::Authorizer(SubjectAuthorizer {
                 authorizer: authorizer(a)?.authorizer,
                 account: Some((namespace.into(), name.into())),
             })))
@@ -206,10 +208,10 @@ fn declare_authorizer(functions: &mut Functions) {
         "kubernetes.authorization.GroupCheck::resource(string) -> kubernetes.authorization.ResourceCheck",
         |a| {
             let resource = filled(a, "resource must not be empty")?;
-            let Some(Authorization::Group(asked, group)) = authorization(a) else {
+            let Some(Authorization::Group(subject, group)) = authorization(a) else {
                 return Err(EvalError::no_such_overload());
             };
-            let check = ResourceCheck::new(asked.clone(), group.clone(), resource);
+            let check = ResourceCheck::new(subject.clone(), group.clone(), resource);
             Ok(value(Authorization::Resource(check)))
         },
     );
@@ -217,11 +219,11 @@ fn declare_authorizer(functions: &mut Functions) {
         "pathcheck_check",
         "kubernetes.authorization.PathCheck::check(string) -> kubernetes.authorization.Decision",
         |a| {
-            let Some(Authorization::Path(asked, path)) = authorization(a) else {
+            let Some(Authorization::Path(subject, path)) = authorization(a) else {
                 return Err(EvalError::no_such_overload());
             };
             let (verb, path) = (text(a, 1)?, &**path);
-            Ok(asked.decide(AccessCheck {
+            Ok(subject.decide(AccessCheck {
                 verb,
                 path,
                 ..AccessCheck::default()
@@ -257,7 +259,7 @@ fn declare_resource(functions: &mut Functions) {
         "kubernetes.authorization.ResourceCheck::check(string) -> kubernetes.authorization.Decision",
         |a| {
             let check = resource(a)?;
-            Ok(check.asked.decide(AccessCheck {
+            Ok(check.subject.decide(AccessCheck {
                 account: None,
                 verb: text(a, 1)?,
                 path: "",
@@ -307,9 +309,9 @@ fn authorization<'v, 'a>(arguments: &'v [Value<'a>]) -> Option<&'v Authorization
     }
 }
 
-fn authorizer<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<&'v Asked<'a>, EvalError> {
+fn authorizer<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<&'v SubjectAuthorizer<'a>, EvalError> {
     match authorization(arguments) {
-        Some(Authorization::Authorizer(asked)) => Ok(asked),
+        Some(Authorization::Authorizer(subject)) => Ok(subject),
         _ => Err(EvalError::no_such_overload()),
     }
 }

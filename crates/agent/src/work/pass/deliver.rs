@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bellwether_api::work::names::{condition, event};
-use bellwether_api::work::{Kept, KeptFields};
+use bellwether_api::work::{FieldRetention, KeptFields};
 use bellwether_apply::executor::{Account, RETRY_SECONDS};
 use bellwether_apply::manifest::defined_kinds;
 use bellwether_apply::pass::{
@@ -37,7 +37,7 @@ struct Treatment<'a> {
     options: Options<'a>,
     strategy: Strategy<'a>,
     /// Fields that keep what others gave them.
-    kept: Option<&'a Kept>,
+    kept: Option<&'a FieldRetention>,
     /// Why it is not written at all, and until when, if so.
     blocked: Option<(Failure, Option<Timestamp>)>,
 }
